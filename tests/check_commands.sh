@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Documents name what there is: verbs of preheat with options that their help lists, verbs of ./dev, metrics.
+# Documents name what there is: verbs of preheat with options that their help lists, verbs of ./dev, metrics, scenarios.
 # Usage: tests/check_commands.sh PREHEAT
 set -euo pipefail
 preheat=$(realpath "$1")
@@ -72,6 +72,17 @@ for page in sorted(glob.glob("*.md") + glob.glob("docs/*.md")):
     for metric in set(re.findall(r"\bpreheat_[a-z_]+(?![\w*(])", text)):
         if f"`{metric}`" not in METRICS:
             found.append(f"{page}: {metric} <- no such metric in docs/metrics.md")
+# The table of what owners do: each act with its proof.
+TESTS = {name for path in glob.glob("tests/**/*_test.c", recursive=True)
+         for name in re.findall(r"^static void (\w+)\(void \*\*state\)", open(path, encoding="utf-8").read(), re.M)}
+acts = open("docs/providers.md", encoding="utf-8").read().split("## What owners do\n")[1].split("\n## ")[0]
+for row in [line for line in acts.split("\n") if line.startswith("|")][2:]:
+    proofs = row.split("|")[-2]
+    named = set(re.findall(r"`(\w+)`", proofs)) | {p for p in re.findall(r"`scenario/(\w+)`", proofs) if not glob.glob(f"tests/scenario/{p}.py")}
+    for name in named - TESTS:
+        found.append(f"docs/providers.md: {name} <- no such scenario")
+    if "`" not in proofs:
+        found.append(f"docs/providers.md: {row[:60]} <- no scenario")
 print("\n".join(found))
 sys.exit(1 if found else 0)
 END_OF_PROGRAM

@@ -104,16 +104,18 @@ left_over() {
 	local log=build/$1/Testing/Temporary/LastTest.log.tmp
 	trap - INT
 	printf '\n./dev: interrupted; not finished:\n'
-	ctest --preset "$1" -R "$2" -LE check -N | sed -n 's/^ *Test *#[0-9]*: //p' |
+	ctest --preset "$1" -R "$2" ${left_out[@]+"${left_out[@]}"} -N | sed -n 's/^ *Test *#[0-9]*: //p' |
 		grep -vxF -- "$(sed -n 's|^[0-9]*/[0-9]* Testing: ||p' "$log" 2>/dev/null)" | column -c "${COLUMNS:-80}"
 	exit 130
 }
 
-# run_ctest PRESET PATTERN: the tests but those that only ./dev check runs, then the count as the last line.
+# run_ctest PRESET PATTERN: the tests, then the count as the last line. Those that only ./dev check runs are left out, but
+# where no others match.
 run_ctest() {
-	local results=$PWD/build/$1/results.xml status=0
+	local results=$PWD/build/$1/results.xml status=0 left_out=(-LE check)
+	ctest --preset "$1" -R "$2" -LE check -N | grep -q 'Total Tests: 0' && left_out=()
 	trap 'left_over "$1" "$2"' INT
-	ctest --preset "$1" -R "$2" -LE check --parallel "$(nproc)" --no-tests=error \
+	ctest --preset "$1" -R "$2" ${left_out[@]+"${left_out[@]}"} --parallel "$(nproc)" --no-tests=error \
 		--output-junit "$results" --test-output-size-passed 10000000 || status=$?
 	trap - INT
 	echo

@@ -172,6 +172,19 @@ static void guarded(struct provider_call *c)
 	}
 }
 
+/* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
+ * from it than others want to be left. */
+static bool is_exposed(const struct node_group *g)
+{
+	int64_t alive = node_group_alive(g);
+
+	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held ||
+	    !node_group_can(g, PROVIDER_PROTECTS))
+		return false;
+	/* Of more than are asked for the cloud is about to end some, and chooses. */
+	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
+}
+
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
 static void guard(struct node_group *g, bool on)
 {
@@ -434,7 +447,7 @@ void node_group_drive(struct node_group *g)
 		begin(g);
 	else if (clock_mono(g->context->clock) < g->guard_after)
 		return;
-	else if (node_group_is_exposed(g))
+	else if (is_exposed(g))
 		guard(g, true);
 	else if (g->must_unguard && (g->must_unguard = is_left_guarded(g)))
 		guard(g, false);
@@ -570,7 +583,7 @@ void node_group_stop(struct node_group *g)
 void node_group_hand_over(struct node_group *g)
 {
 	bool was_ours = g->context->history && !g->context->is_barred && node_group_is_ours(g) &&
-			node_group_can(g, PROVIDER_PROTECTS) && g->context->may_act(g->context->user);
+			node_group_can(g, PROVIDER_PROTECTS);
 
 	if (g->is_stopped)
 		return;

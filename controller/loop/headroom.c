@@ -1,10 +1,10 @@
 #include "controller/loop/headroom.h"
 
-#include "base/decode.h"
 #include "base/json.h"
 #include "controller/cluster/intern.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
+#include "controller/loop/pod_template.h"
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
@@ -21,41 +21,6 @@ static bool is_old(const struct controller *c, millis at)
 }
 
 /* --- placeholders --- */
-
-struct seen_container {
-	const char *image;
-	struct decoded_map limits;
-};
-
-struct seen_workload {
-	struct decoded_list containers;
-	struct decoded_text node_selector, tolerations, affinity, pull_secrets, runtime;
-};
-
-static const struct field container_fields[] = {
-	FIELD(struct seen_container, image, FIELD_STRING, "image"),
-	FIELD(struct seen_container, limits, FIELD_MAP, "resources>limits"),
-};
-
-static const struct record_spec container_record = { "", sizeof(struct seen_container), container_fields, 2 };
-
-#define POD "spec>template>spec>"
-
-static const struct field workload_fields[] = {
-	{ .path = POD "containers",
-	  .type = FIELD_LIST,
-	  .offset = offsetof(struct seen_workload, containers),
-	  .required = true,
-	  .of = &container_record },
-	FIELD(struct seen_workload, node_selector, FIELD_RAW, POD "nodeSelector"),
-	FIELD(struct seen_workload, tolerations, FIELD_RAW, POD "tolerations"),
-	FIELD(struct seen_workload, affinity, FIELD_RAW, POD "affinity"),
-	FIELD(struct seen_workload, pull_secrets, FIELD_RAW, POD "imagePullSecrets"),
-	FIELD(struct seen_workload, runtime, FIELD_RAW, POD "runtimeClassName"),
-};
-
-static const struct record_spec workload_record = { "", sizeof(struct seen_workload), workload_fields,
-						    sizeof workload_fields / sizeof *workload_fields };
 
 void keeper_label(const struct controller *c, char value[KEEPER_MAX + 1])
 {
@@ -85,23 +50,15 @@ static void want_placeholders(struct controller *c, size_t pool, int64_t replica
 }
 
 /* The container that asks for GPUs, else the first. */
-static const char *serving_image(const struct seen_workload *w, const char *resource)
+static const char *serving_image(const struct pod_template *w, const char *resource)
 {
-	const struct seen_container *items = w->containers.items;
+	const struct template_container *items = w->containers.items;
 
 	for (size_t i = 0; i < w->containers.count; i++)
 		for (size_t k = 0; k < items[i].limits.count; k++)
 			if (!strcmp(items[i].limits.pairs[k].key, resource))
 				return items[i].image;
 	return w->containers.count ? items[0].image : NULL;
-}
-
-static void raw(const char *key, const struct decoded_text *value, struct buf *out)
-{
-	if (!value->text)
-		return;
-	buf_printf(out, ",\"%s\":", key);
-	buf_append(out, value->text, value->len);
 }
 
 static void write_gpus(const struct workload_text *t, struct buf *out)
@@ -117,7 +74,7 @@ static void write_gpus(const struct workload_text *t, struct buf *out)
 }
 
 /* What stays the same whatever the number: written once, used until it is read again. */
-static bool write_pod(const struct controller *c, size_t pool, const struct seen_workload *w, struct buf *out)
+static bool write_pod(const struct controller *c, size_t pool, const struct pod_template *w, struct buf *out)
 {
 	const struct workload_text *t = &c->manifest.pools[pool].spec.workload;
 	const char *image = serving_image(w, t->gpu_resource);
@@ -131,11 +88,11 @@ static bool write_pod(const struct controller *c, size_t pool, const struct seen
 	buf_text(out, ",\"resources\":");
 	write_gpus(t, out);
 	buf_text(out, "}]");
-	raw("nodeSelector", &w->node_selector, out);
-	raw("tolerations", &w->tolerations, out);
-	raw("affinity", &w->affinity, out);
-	raw("imagePullSecrets", &w->pull_secrets, out);
-	raw("runtimeClassName", &w->runtime, out);
+	pod_template_write("nodeSelector", &w->node_selector, out);
+	pod_template_write("tolerations", &w->tolerations, out);
+	pod_template_write("affinity", &w->affinity, out);
+	pod_template_write("imagePullSecrets", &w->pull_secrets, out);
+	pod_template_write("runtimeClassName", &w->runtime_class, out);
 	buf_text(out, "}");
 	return buf_ok(out);
 }
@@ -153,18 +110,15 @@ static void workload_read(struct object_call *call)
 {
 	struct live_pool *p = call->user;
 	struct placeholder *h = &p->placeholder;
-	struct seen_workload w;
+	struct pod_template w;
 	struct arena a = { 0 };
 	struct error e = call->error;
 
 	h->is_calling = false;
 	if (e.kind == ERROR_NONE) {
-		struct decode_plan *plan = decode_plan_new(&workload_record);
 		struct buf pod = { 0 };
-		if (decode_record(plan, call->response, call->response_len, &a, &w, &e) &&
-		    !write_pod(p->controller, p->index, &w, &pod))
+		if (pod_template_read(call, &a, &w, &e) && !write_pod(p->controller, p->index, &w, &pod))
 			error_set(&e, ERROR_INVALID, "the workload has no container with an image");
-		decode_plan_free(plan);
 		/* Another image, or another place: those that there are are rolled over to it. */
 		h->is_stale |= h->pod.len != pod.len || (pod.len && memcmp(h->pod.text, pod.text, pod.len) != 0);
 		buf_release(&h->pod);
@@ -194,23 +148,6 @@ static void applied(struct object_call *call)
 		h->is = h->asked;
 	}
 	act_soon(p->controller);
-}
-
-static void read_workload(struct controller *c, struct live_pool *p)
-{
-	const struct target_text *t = &c->manifest.pools[p->index].spec.workload.target;
-	struct placeholder *h = &p->placeholder;
-
-	h->is_calling = true;
-	h->call = (struct object_call){ .verb = OBJECT_GET,
-					.object = { .api_version = t->api_version,
-						    .plural = strcmp(t->kind, "StatefulSet") ? "deployments"
-											     : "statefulsets",
-						    .name_space = fleet_of(c)->pools[p->index].namespace,
-						    .name = t->name },
-					.done = workload_read,
-					.user = p };
-	object_start(c->api, &h->call);
 }
 
 static void write_body(const struct controller *c, struct live_pool *p)
@@ -265,10 +202,12 @@ static void drive_placeholders(struct controller *c, struct live_pool *p)
 
 	if (h->is_calling || p->is_leaving || h->wanted == ABSENT || loop_now(c->loop) < h->quiet_until)
 		return;
-	if (is_held(c, p->index) && (!h->pod.len || is_old(c, h->read_at)))
-		read_workload(c, p);
-	else if (h->is != h->wanted || h->is_stale)
+	if (is_held(c, p->index) && (!h->pod.len || is_old(c, h->read_at))) {
+		h->is_calling = true;
+		pod_template_get(c, p->index, &h->call, workload_read, p);
+	} else if (h->is != h->wanted || h->is_stale) {
 		send(c, p);
+	}
 }
 
 /* --- placeholders of a pool that no manifest and no WarmPool tells of any more --- */

@@ -928,17 +928,6 @@ bool node_group_is_ours(const struct node_group *g)
 	return group_is_acted_on(g->context->fleet, g->index);
 }
 
-bool node_group_is_exposed(const struct node_group *g)
-{
-	int64_t alive = node_group_alive(g);
-
-	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held || node_group_is_owners(g) ||
-	    !node_group_can(g, PROVIDER_PROTECTS))
-		return false;
-	/* Of more than are asked for the cloud is about to end some, and chooses. */
-	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
-}
-
 bool node_group_is_settled(const struct node_group *g)
 {
 	return g->is_known && !g->seen.is_busy && !g->removal_count && g->wanted == node_group_alive(g) &&

@@ -257,9 +257,6 @@ void node_group_become_known(struct node_group *g);
 /* Every pool that names it acts: who only looks, or is paused, changes nothing. */
 bool group_is_acted_on(const struct fleet_spec *fleet, size_t group);
 bool node_group_is_ours(const struct node_group *g);
-/* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
- * from it than others want to be left. */
-bool node_group_is_exposed(const struct node_group *g);
 /* Every machine is where it is wanted. */
 bool node_group_is_settled(const struct node_group *g);
 

@@ -1,10 +1,10 @@
 #include "controller/loop/prefetch.h"
 
-#include "base/decode.h"
 #include "base/fnv1a.h"
 #include "base/json.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
+#include "controller/loop/pod_template.h"
 #include "controller/loop/watch_sync.h"
 
 #include <inttypes.h>
@@ -118,50 +118,15 @@ static bool is_over(const struct controller *c, const struct pod *p)
 
 /* --- making one --- */
 
-struct seen_container {
-	const char *image, *policy;
-};
-
-struct seen_workload {
-	struct decoded_list containers, before;
-	struct decoded_text pull_secrets, account;
-};
-
-static const struct field container_fields[] = {
-	FIELD(struct seen_container, image, FIELD_STRING, "image"),
-	FIELD(struct seen_container, policy, FIELD_STRING, "imagePullPolicy"),
-};
-
-static const struct record_spec container_record = { "", sizeof(struct seen_container), container_fields, 2 };
-
-#define POD "spec>template>spec>"
-
-static const struct field workload_fields[] = {
-	{ .path = POD "containers",
-	  .type = FIELD_LIST,
-	  .offset = offsetof(struct seen_workload, containers),
-	  .required = true,
-	  .of = &container_record },
-	{ .path = POD "initContainers",
-	  .type = FIELD_LIST,
-	  .offset = offsetof(struct seen_workload, before),
-	  .of = &container_record },
-	FIELD(struct seen_workload, pull_secrets, FIELD_RAW, POD "imagePullSecrets"),
-	FIELD(struct seen_workload, account, FIELD_RAW, POD "serviceAccountName"),
-};
-
-static const struct record_spec workload_record = { "", sizeof(struct seen_workload), workload_fields,
-						    sizeof workload_fields / sizeof *workload_fields };
-
 /* As Pod Security's level "restricted" wants it. NVIDIA's runtime is told to stay out: without a driver yet it would
  * keep every container of such an image from being made. */
-static void write_container(const struct seen_container *s, size_t number, struct buf *out)
+static void write_container(const struct template_container *s, size_t number, struct buf *out)
 {
 	buf_printf(out, "%s{\"name\":\"image-%zu\",\"image\":", number ? "," : "", number);
 	json_write_text(s->image, out);
-	if (s->policy) {
+	if (s->pull_policy) {
 		buf_text(out, ",\"imagePullPolicy\":");
-		json_write_text(s->policy, out);
+		json_write_text(s->pull_policy, out);
 	}
 	buf_text(out, ",\"command\":[\"true\"],\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"value\":\"void\"}],"
 		      "\"resources\":{\"requests\":{\"cpu\":\"1m\",\"memory\":\"16Mi\"},\"limits\":{\"cpu\":\"100m\","
@@ -170,16 +135,16 @@ static void write_container(const struct seen_container *s, size_t number, struc
 }
 
 /* Each image once, those of the containers that serve before those of what runs ahead of them. */
-static size_t write_containers(const struct seen_workload *w, struct buf *out)
+static size_t write_containers(const struct pod_template *w, struct buf *out)
 {
-	const struct decoded_list *lists[] = { &w->containers, &w->before };
+	const struct decoded_list *lists[] = { &w->containers, &w->init_containers };
 	const char *images[IMAGES_MAX];
 	size_t count = 0;
 
 	for (size_t l = 0; l < 2; l++)
 		for (size_t i = 0; i < lists[l]->count && count < IMAGES_MAX; i++) {
-			const struct seen_container *s = (const struct seen_container *)lists[l]->items + i;
-			bool is_new = s->image && *s->image && !(s->policy && !strcmp(s->policy, "Never"));
+			const struct template_container *s = (const struct template_container *)lists[l]->items + i;
+			bool is_new = s->image && *s->image && !(s->pull_policy && !strcmp(s->pull_policy, "Never"));
 			for (size_t k = 0; k < count; k++)
 				is_new &= is_new && strcmp(images[k], s->image) != 0;
 			if (!is_new)
@@ -190,22 +155,14 @@ static size_t write_containers(const struct seen_workload *w, struct buf *out)
 	return count;
 }
 
-static void raw(const char *key, const struct decoded_text *value, struct buf *out)
-{
-	if (!value->text)
-		return;
-	buf_printf(out, ",\"%s\":", key);
-	buf_append(out, value->text, value->len);
-}
-
-static bool write_template(const struct seen_workload *w, struct buf *out, struct error *e)
+static bool write_template(const struct pod_template *w, struct buf *out, struct error *e)
 {
 	buf_text(out, "\"containers\":[");
 	if (!write_containers(w, out))
 		return error_set(e, ERROR_INVALID, "the workload's template has no image that a kubelet pulls");
 	buf_text(out, "]");
-	raw("imagePullSecrets", &w->pull_secrets, out);
-	raw("serviceAccountName", &w->account, out); /* it may bring pull secrets of its own */
+	pod_template_write("imagePullSecrets", &w->pull_secrets, out);
+	pod_template_write("serviceAccountName", &w->service_account, out); /* it may bring pull secrets of its own */
 	return buf_ok(out) || error_set(e, ERROR_INVALID, "the workload's template is too long");
 }
 
@@ -233,33 +190,13 @@ static void template_read(struct object_call *call)
 	buf_clear(&f->template);
 	if (e.kind == ERROR_NONE) {
 		CLEANUP(arena_release) struct arena a = { 0 };
-		struct seen_workload w;
-		struct decode_plan *plan = decode_plan_new(&workload_record);
-		if (!decode_record(plan, call->response, call->response_len, &a, &w, &e) ||
-		    !write_template(&w, &f->template, &e))
+		struct pod_template w;
+		if (!pod_template_read(call, &a, &w, &e) || !write_template(&w, &f->template, &e))
 			buf_clear(&f->template);
-		decode_plan_free(plan);
 	}
 	if (!f->template.len)
 		failed(p, &e, "prefetch-template-not-read");
 	act_soon(p->controller);
-}
-
-static void read_template(struct controller *c, struct live_pool *p)
-{
-	const struct target_text *t = &c->manifest.pools[p->index].spec.workload.target;
-	struct prefetch *f = &p->prefetch;
-
-	f->is_calling = true;
-	f->call = (struct object_call){ .verb = OBJECT_GET,
-					.object = { .api_version = t->api_version,
-						    .plural = strcmp(t->kind, "StatefulSet") ? "deployments"
-											     : "statefulsets",
-						    .name_space = fleet_of(c)->pools[p->index].namespace,
-						    .name = t->name },
-					.done = template_read,
-					.user = p };
-	object_start(c->api, &f->call);
 }
 
 static void made(struct object_call *call)
@@ -341,10 +278,12 @@ static void make_next(struct controller *c, struct live_pool *p, const struct po
 	if (f->name[0] && now < f->seen_until && !has(pods, fleet_of(c)->pools[p->index].namespace, f->name))
 		return;
 	const struct node *n = node_without(c, p->index, pods);
-	if (n && (!f->template.len || now - f->read_at > LOOK_AGAIN))
-		read_template(c, p);
-	else if (n)
+	if (n && (!f->template.len || now - f->read_at > LOOK_AGAIN)) {
+		f->is_calling = true;
+		pod_template_get(c, p->index, &f->call, template_read, p);
+	} else if (n) {
 		make(c, p, n);
+	}
 }
 
 /* --- taking one away --- */

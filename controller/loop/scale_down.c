@@ -343,23 +343,27 @@ static bool is_swept(const struct controller *c, size_t group)
 	return true;
 }
 
-/* Placements that have no pod yet may be meant for any free GPU of the group. Machines on their way for the pool that
- * takes any are meant for its pods, and of these only those that fit what there is matter. */
-static bool awaits_pods(const struct controller *c, size_t group)
+/*
+ * Free nodes that pods may yet come to, at most. A placement without a pod may be meant for any of them; of those that
+ * wait only the scheduler knows. Machines on their way for the pool that takes any are meant for its pods, and of these
+ * only those that fit what there is matter.
+ */
+static int64_t nodes_awaiting(const struct controller *c, size_t group)
 {
+	int64_t placements = 0;
+
 	for (size_t i = 0; i < c->starts.count; i++) {
 		const struct start *s = &c->starts.items[i];
-		if (!takes_any(c, s->pool) && s->kind != START_REFILL && !s->pod[0] &&
-		    fleet_of(c)->pools[s->pool].groups[s->group] == group)
-			return true;
+		placements += !takes_any(c, s->pool) && s->kind != START_REFILL && !s->pod[0] &&
+			      fleet_of(c)->pools[s->pool].groups[s->group] == group;
 	}
 	const struct group_users *users = &fleet_of(c)->users[group];
 	for (size_t i = 0; i < users->count; i++) {
 		size_t pool = users->items[i].pool;
 		if ((takes_any(c, pool) ? c->pools[pool]->view.placed : c->pools[pool]->view.pending) > 0)
-			return true;
+			return INT64_MAX;
 	}
-	return false;
+	return placements;
 }
 
 static struct idle_node *idle_of(const struct idle_nodes *list, const char *machine)
@@ -462,20 +466,21 @@ int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct 
 	for (size_t i = 0; i < count; i++)
 		if (node_is_idle(c, nodes[i]))
 			note_idle(c, nodes[i]);
-	if (!c->groups[group]->is_known || !others_agree(c, pool, group) || awaits_pods(c, group))
+	if (!c->groups[group]->is_known || !others_agree(c, pool, group) || nodes_awaiting(c, group))
 		return 0;
 	int64_t idle = (int64_t)find_victims(c, pool, group, false, a).count, room = scale_down_room(c, group);
 	room = room > 0 ? room : 0;
 	return idle < room ? idle : room;
 }
 
-static void sweep(struct controller *c, size_t group, struct arena *a)
+/* All but as many as are kept. */
+static void sweep(struct controller *c, size_t group, int64_t kept, struct arena *a)
 {
 	size_t count;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!node_is_idle(c, nodes[i]))
+		if (!node_is_idle(c, nodes[i]) || kept-- > 0)
 			continue;
 		struct idle_node *n = note_idle(c, nodes[i]);
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
@@ -502,8 +507,8 @@ void idle_nodes_release(struct controller *c)
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (is_swept(c, i) && !awaits_pods(c, i))
-			sweep(c, i, &a);
+		if (is_swept(c, i))
+			sweep(c, i, nodes_awaiting(c, i), &a);
 	idle_nodes_forget_others(&c->idle);
 }
 

@@ -48,8 +48,8 @@ static uint64_t mix_rules(uint64_t h)
 
 	family_init(&f, &any, .01, room);
 	for (size_t i = 0; i < f.count; i++) {
-		const double rule[] = { f.rules[i].margin, f.rules[i].chase, f.rules[i].stock, f.hold[f.rules[i].hold],
-					f.rules[i].is_tiered };
+		const double rule[] = { f.rules[i].margin, f.rules[i].spare,	    f.rules[i].chase,
+					f.rules[i].stock,  f.hold[f.rules[i].hold], f.rules[i].is_tiered };
 		h = mix(h, rule, sizeof rule);
 	}
 	return h;
@@ -361,8 +361,8 @@ void policy_state_fix_rule(struct policy_state *m, size_t pool, int64_t rule)
 
 static bool is_same_rule(const struct rule *a, const struct rule *b)
 {
-	return a->factor == b->factor && a->chase == b->chase && a->stock == b->stock && a->hold == b->hold &&
-	       a->is_tiered == b->is_tiered;
+	return a->factor == b->factor && a->spare == b->spare && a->chase == b->chase && a->stock == b->stock &&
+	       a->hold == b->hold && a->is_tiered == b->is_tiered;
 }
 
 static bool is_same_family(const struct family *a, const struct family *b)

@@ -5,9 +5,16 @@
 
 static const double margins[] = { -.10, -.06, -.02, .01, .04, .07, .10, .13, .16,
 				  .20,	.25,  .30,  .37, .45, .55, .70, 1.0, 1.4 };
+static const double SPARE = .24; /* replicas beside the margin, so that one that fills up is not the last */
+/* of the rules that hold less than demand: a service that one replica nearly carries need not hold two */
+static const double spares[] = { -.30, -.10, .05 };
 static const double chases[] = { .05, .25, 1 };
 
-enum { MARGINS = sizeof margins / sizeof margins[0], CHASES = sizeof chases / sizeof chases[0] };
+enum {
+	MARGINS = sizeof margins / sizeof margins[0],
+	SPARES = sizeof spares / sizeof spares[0],
+	CHASES = sizeof chases / sizeof chases[0],
+};
 
 _Static_assert(MARGINS *CHASES *(3 + HOLDS_MAX) <= RULES_MAX, "the family does not fit");
 
@@ -19,6 +26,7 @@ static void add_rules(struct family *f, size_t hold_from, size_t hold_to, bool i
 				f->rules[f->count++] = (struct rule){
 					.factor = exact_exp(margins[m]),
 					.margin = margins[m],
+					.spare = m < SPARES ? spares[m] : SPARE,
 					.chase = chases[c],
 					.chase_index = c,
 					.hold = (int32_t)h,
@@ -51,6 +59,11 @@ void family_init(struct family *f, const struct tier_times *t, double late_allow
 static int64_t at_most(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static double at_least(double a, double b)
+{
+	return a > b ? a : b;
 }
 
 static int64_t positive(int64_t a)
@@ -152,11 +165,13 @@ struct band {
 
 static struct band band_of(const struct rule *r, const struct demand_view *d)
 {
-	double peak = d->peak[r->hold];
-	bool low_zero = d->may_be_zero && d->level <= 0, high_zero = d->may_be_zero && peak <= 0;
+	double low = d->level * r->factor, high = d->peak[r->hold] * r->factor * 1.03;
 
-	return (struct band){ d->level * r->factor + (low_zero ? 0 : .24),
-			      peak * r->factor * 1.03 + (high_zero ? 0 : .25) };
+	if (!d->may_be_zero || d->level > 0)
+		low = at_least(low + r->spare, SPARE);
+	if (!d->may_be_zero || d->peak[r->hold] > 0)
+		high = at_least(high + r->spare, SPARE) + .01;
+	return (struct band){ low, high };
 }
 
 int64_t rule_stock(const struct rule *r, const struct demand_view *d)

@@ -14,6 +14,7 @@ enum { HOLDS_MAX = 5, RULES_MAX = 440 };
 struct rule {
 	double factor; /* e^margin */
 	double margin;
+	double spare; /* replicas beside the margin; below 0 in rules that let a little demand queue */
 	double chase;
 	double stock; /* standby as a share of hot; 0 for rules without fast tiers */
 	int32_t hold; /* index into family.hold */

@@ -96,7 +96,8 @@ static void begin(struct pool_policy_state *m, const struct snapshot *s, const s
 static void start_shadows(struct pool_policy_state *m)
 {
 	for (size_t i = 0; i < m->family.count; i++)
-		shadow_start(&m->shadows[i], 1 + (int64_t)(m->demand.level * m->family.rules[i].factor + .24));
+		shadow_start(&m->shadows[i],
+			     1 + (int64_t)(m->demand.level * m->family.rules[i].factor + m->family.rules[i].spare));
 	memset(m->tiers, 0, tiered_count(&m->family) * sizeof *m->tiers);
 	m->shadows_run = true;
 }

@@ -59,4 +59,3 @@ found 'init: the set is what is scaled' 0 'scaleTargetRef: \{ apiVersion: leader
 found 'init: and its leaders are the pods, of all groups' 0 \
 	'selector: \{ matchLabels: \{ leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: "0" \} \}' "$groups" "$set; cat preheat/pools.yaml"
 found 'init: what a leader is started with' 0 'maxSequences: 48 ' "$groups" "$set; cat preheat/pools.yaml"
-found "init: a ReplicaSet's pod is its Deployment's, whatever its labels" 0 'Deployment llm/lone: vllm, 1 pod of 8 GPUs' "$groups" "$set; cat said"

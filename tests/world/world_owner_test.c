@@ -163,6 +163,33 @@ static void a_scaled_object_is_served(void **state)
 	assert_int_equal(world_replicas("chat"), 5);
 }
 
+static bool serves_three(void)
+{
+	return world_ready("chat") >= 3;
+}
+
+static bool is_small(void)
+{
+	return world_desired("chat") <= 2 && world_is_at_rest();
+}
+
+/* What stood when it was let is no measure of what the other asks for later, and no reason to keep machines. */
+static void fewer_than_stood_are_served_too(void **state)
+{
+	(void)state;
+	begin();
+	chat->rate = 6;
+	until(serves_five, HOUR, "five serve");
+	struct object *hpa = autoscaler_create("chat", 4, 4, "", "");
+	until(is_contested, 10 * MINUTE, "it says who else sets the replicas");
+	chat->rate = 0;
+	value_set_text(hpa->value, "spec>minReplicas", "1");
+	autoscaler_wish(hpa, 1);
+	until(is_small, 3 * HOUR, "the machines of the traffic are gone");
+	autoscaler_wish(hpa, 3);
+	until(serves_three, 30 * MINUTE, "nodes are bought for what it asks for");
+}
+
 static void an_inference_service_is_told_to_be_external(void **state)
 {
 	(void)state;
@@ -297,6 +324,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_autoscaler_is_let_and_followed_when_it_goes),
 		SCENARIO(a_scaled_object_is_served),
+		SCENARIO(fewer_than_stood_are_served_too),
 		SCENARIO(an_inference_service_is_told_to_be_external),
 		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),

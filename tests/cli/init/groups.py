@@ -24,9 +24,9 @@ def objects():
                    'metadata': {'name': f'n-{group}-{worker}', 'labels': {'eks.amazonaws.com/nodegroup': 'h100'}},
                    'status': {'allocatable': {'nvidia.com/gpu': '8'}}}
             yield pod(group, worker)
-    # One that is no LeaderWorkerSet's, though a pod of it has a label of its own by that name.
+    # A Job's, which copied the labels of one.
     lone = pod(5, 0)
-    lone['metadata'].update(name='lone-1-a', ownerReferences=[{'kind': 'ReplicaSet', 'name': 'lone-1'}])
+    lone['metadata'].update(name='lone-1-a', ownerReferences=[{'kind': 'Job', 'name': 'lone-1'}])
     yield {**lone, 'spec': {**lone['spec'], 'nodeName': 'n-0-0'}}
 
 

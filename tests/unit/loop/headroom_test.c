@@ -1,4 +1,5 @@
 /* Placeholders and replicas, against an API server that the test plays. */
+#include "controller/loop/observe.h"
 #include "tests/unit/loop/played_controller.h"
 
 static const char pool_text[] =
@@ -382,6 +383,23 @@ static void a_hung_buffer_ends_when_we_stop(void **state)
 #define HELD(f)	    cmocka_unit_test_setup_teardown(f, held, tear_down)
 #define SCALED(f)   cmocka_unit_test_setup_teardown(f, scaled, tear_down)
 
+/* While somebody else sets the replicas, every pod that waits is that owner's wish, however large our number was. */
+static void pods_of_another_owner_are_wanted(void **state)
+{
+	struct live_pool *p = c->pools[0];
+
+	(void)state;
+	p->scale.wanted = 2;
+	p->scale.is = 4;
+	p->view.ready = 1;
+	p->view.pending = 2;
+	assert_int_equal(workload_scale_set(c, 0), 4);
+	assert_int_equal(observe_wanted_pods(c, 0), 0);
+	p->scale.contest.is_left = true;
+	assert_int_equal(workload_scale_set(c, 0), ABSENT);
+	assert_int_equal(observe_wanted_pods(c, 0), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +427,7 @@ int main(void)
 		BUFFERED(without_buffers_nothing_is_written),
 		BUFFERED(a_hung_buffer_ends_when_we_stop),
 		BUFFERED(a_dry_run_asks_nothing),
+		SCALED(pods_of_another_owner_are_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,8 @@ static void begin(struct provider *p, struct provider_call *c)
 	assert_null(cloud.change); /* one operation at a time */
 	cloud.change = c;
 	assert_true(launch_open_ones(cloud.history, &a, &open, &count, &e));
-	cloud.intent_was_there &= count == 1 && !strcmp(open[0].token, c->token);
+	if (c->verb != PROVIDER_PROTECT) /* which buys and ends nothing */
+		cloud.intent_was_there &= count == 1 && !strcmp(open[0].token, c->token);
 	arena_release(&a);
 	assert_true(cloud.sent < SENT);
 	snprintf(cloud.tokens[cloud.sent], sizeof cloud.tokens[0], "%s", c->token);
@@ -48,7 +49,9 @@ enum {
 	      PROVIDER_CANCELS
 };
 
-static const struct provider_ops ops = { .name = "played", .abilities = ALL, .start = begin, .cancel = ignore };
+static const struct provider_ops ops = {
+	.name = "played", .abilities = ALL | PROVIDER_PROTECTS, .start = begin, .cancel = ignore
+};
 
 static struct node_stages stages(void *user, const char *machine)
 {
@@ -207,6 +210,9 @@ void played_look(struct stage_of_test *t)
 						     .takes_turns = cloud.takes_turns,
 						     .keeps_standby = cloud.keeps_standby,
 						     .forgets_images = cloud.forgets_images,
+						     .is_refused = cloud.is_refused,
+						     .exposed = cloud.exposed,
+						     .guarded = cloud.guarded,
 						     .failures = cloud.failures,
 						     .failure_count = cloud.failure_count };
 	c->done(c);

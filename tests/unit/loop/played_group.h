@@ -13,7 +13,7 @@ struct cloud {
 	char ids[MACHINES][16];
 	size_t count;
 	size_t node_count; /* so many of them have a node with a GPU */
-	int64_t desired, standby;
+	int64_t desired, standby, exposed, guarded;
 	struct launch_failure failures[4];
 	size_t failure_count;
 	char tokens[SENT][64];
@@ -21,7 +21,7 @@ struct cloud {
 	size_t sent;
 	bool intent_was_there; /* before every call so far */
 	unsigned abilities;    /* of the group */
-	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images;
+	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images, is_refused;
 	millis retry_after;    /* of the next change */
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	const char *operation; /* what the next change is told to go on as; NULL: nothing */

@@ -464,7 +464,7 @@ static void more_than_twice_the_demand_needs_bursts_that_come_again(void **state
 	free(c.shadows);
 }
 
-static const struct rule steady = { .factor = 1, .chase = .05 };
+static const struct rule steady = { .factor = 1, .spare = .24, .chase = .05 };
 
 static void run_shadow(struct shadow *s, struct shadow_tick *t, double demand, int ticks)
 {

@@ -23,8 +23,9 @@ static struct demand_view view(double level, double peak)
 	return d;
 }
 
-static const struct rule hot = { .factor = 1.1, .chase = 1 };
-static const struct rule tiered = { .factor = 1.1, .chase = 1, .stock = .2, .is_tiered = true };
+static const struct rule hot = { .factor = 1.1, .spare = .24, .chase = 1 };
+static const struct rule lean = { .factor = .9, .spare = -.3, .chase = .05 };
+static const struct rule tiered = { .factor = 1.1, .spare = .24, .chase = 1, .stock = .2, .is_tiered = true };
 
 /* Wanted: 1.1 * level + 0.24, asked for with 20 % more than is missing; released down to 1.133 * peak + 0.25. */
 static void moves_follow_the_table(void **state)
@@ -38,6 +39,16 @@ static void moves_follow_the_table(void **state)
 	} cases[] = {
 		{ "enough", &hot, 10, 10, { .ready = 12 }, { .wished = 12 } },
 		{ "between low and high", &hot, 8, 10, { .ready = 11 }, { .wished = 11 } },
+		{ "one that is full now and then is enough", &lean, 1.2, 1.3, { .ready = 1 }, { .wished = 1 } },
+		{ "one that lacks half of another is not",
+		  &lean,
+		  1.5,
+		  1.5,
+		  { .ready = 1 },
+		  { .cold = 1, .wished = 2 } },
+		{ "of two, one is let go", &lean, 1, 1.2, { .ready = 2 }, { .release = 1, .wished = 1 } },
+		{ "the last stays", &lean, .1, .1, { .ready = 1 }, { .wished = 1 } },
+		{ "the first comes", &lean, .1, .1, { 0 }, { .cold = 1, .wished = 1 } },
 		{ "missing two, ask for three", &hot, 11, 11, { .ready = 10 }, { .cold = 3, .wished = 13 } },
 		{ "already on the way", &hot, 11, 11, { .ready = 10, .cold = 3 }, { .wished = 13 } },
 		{ "surplus on the way is cancelled first",

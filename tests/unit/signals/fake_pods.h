@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { PODS = 200, READINGS = 100, STEPS = 20 };
+enum { PODS = 200, READINGS = 200, STEPS = 20 };
 static const millis INTERVAL = 5 * SECOND;
 
 struct fake_pod {

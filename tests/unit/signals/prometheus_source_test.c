@@ -434,8 +434,71 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 		r = fake_round(p, EVERY);
 		assert_int_equal(r.expected, 3);
 		assert_int_equal(r.fresh, 3);
+		/* One that told once is a server, whatever it says later. */
+		p->series[2].is_worker = true;
+		for (int n = 0; n < 30; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 2);
 		fake_close(p);
 	}
+}
+
+static struct pool_reading after_six_minutes(struct fake_prometheus *p)
+{
+	struct pool_reading r = { 0 };
+
+	for (int n = 0; n < 24; n++)
+		r = fake_round(p, EVERY);
+	return r;
+}
+
+/* A wrong label or engine is no pool of workers, also where one that drains tells. */
+static void a_pool_of_which_nobody_tells_is_not_known(void **state)
+{
+	static const char *const troubles[] = { "no series of vllm:num_requests_running; is the engine right",
+						"no series of pod a; do: have it read" };
+
+	(void)state;
+	for (size_t drains = 0; drains < 2; drains++) {
+		struct fake_prometheus *p = open_normal();
+		for (size_t i = 0; i < p->count - drains; i++)
+			p->series[i].is_worker = true;
+		struct pool_reading r = after_six_minutes(p);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 0);
+		assert_string_equal(source_report(p->source).warning, "");
+		expect_trouble(p, ERROR_NOT_FOUND, troubles[drains]);
+		fake_close(p);
+	}
+}
+
+/* It tells levels, and they make no sense; or one of its two pages cannot be read. */
+static void who_tells_nonsense_is_waited_for(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		struct fake_prometheus *p = open_normal();
+		p->series[2].is_worker = way;
+		p->series[2].running = "NaN";
+		p->series[4] = p->series[2];
+		p->series[4].is_down = p->series[4].is_worker = true;
+		p->count += (size_t)way;
+		assert_int_equal(after_six_minutes(p).expected, 3);
+		assert_string_equal(source_report(p->source).warning, "");
+		fake_close(p);
+	}
+}
+
+static void who_drains_is_not_passed_over(void **state)
+{
+	struct fake_prometheus *p = open_normal();
+
+	(void)state;
+	p->series[3].is_worker = true;
+	assert_int_equal(after_six_minutes(p).expected, 3);
+	assert_string_equal(source_report(p->source).warning, "");
+	fake_close(p);
 }
 
 #define ONCE "max without (tp_rank, pp_rank, moe_ep_rank) ("
@@ -524,6 +587,9 @@ int main(void)
 		cmocka_unit_test(in_flight_is_told_with_its_age),
 		cmocka_unit_test(secrets_are_read_for_every_call_and_never_told),
 		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
+		cmocka_unit_test(a_pool_of_which_nobody_tells_is_not_known),
+		cmocka_unit_test(who_tells_nonsense_is_waited_for),
+		cmocka_unit_test(who_drains_is_not_passed_over),
 		cmocka_unit_test(the_engines_names_are_asked_best_first),
 		cmocka_unit_test(random_servers_are_never_overstated),
 	};

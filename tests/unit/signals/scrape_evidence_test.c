@@ -54,7 +54,7 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 				 !partial[i].holds);
 		/* One that told once is a server, whatever it says later. */
 		p->pods[1] = p->pods[2];
-		for (int n = 0; n < 30; n++)
+		for (int n = 0; n < 90; n++)
 			r = fake_pool_round(p);
 		assert_int_equal(r.expected, partial[i].holds ? 3 : 2);
 		assert_int_equal(r.fresh, 1);
@@ -75,6 +75,40 @@ static void a_pool_of_which_nobody_tells_is_not_known(void **state)
 	assert_int_equal(r.expected, 2);
 	assert_int_equal(r.fresh, 0);
 	assert_non_null(strstr(fake_pool_trouble(p)->message, "2 of 2 pods were not read, first: "));
+	assert_string_equal(source_report(p->source).warning, ""); /* nobody is passed over */
+	fake_pool_close(p);
+}
+
+static struct pool_reading rounds(struct fake_pool *p, int count)
+{
+	struct pool_reading r = { 0 };
+
+	while (count--)
+		r = fake_pool_round(p);
+	return r;
+}
+
+/* Five minutes in a row, and what is not ready is neither waited for nor passed over. */
+static void who_fails_between_is_missed_anew(void **state)
+{
+	struct fake_pool *p = fake_pool_open(3);
+
+	(void)state;
+	p->pods[2].page = workers_page;
+	rounds(p, 40);
+	p->pods[2].status = 500;
+	rounds(p, 1);
+	p->pods[2].status = 0;
+	assert_int_equal(rounds(p, 40).expected, 3);
+	assert_int_equal(rounds(p, 40).expected, 2);
+	p->pods[1].status = 500; /* who is passed over is not named beside who is missed */
+	rounds(p, 2);
+	assert_int_equal(strncmp(fake_pool_trouble(p)->message, "pod pod-001: ", 13), 0);
+	p->pods[1].status = 0;
+	p->targets[2].is_ready = false;
+	source_set_targets(p->source, p->targets, p->count);
+	assert_int_equal(rounds(p, 3).expected, 2);
+	assert_string_equal(source_report(p->source).warning, "");
 	fake_pool_close(p);
 }
 
@@ -185,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
 		cmocka_unit_test(a_pool_of_which_nobody_tells_is_not_known),
+		cmocka_unit_test(who_fails_between_is_missed_anew),
 		cmocka_unit_test(fallen_replicas_are_missed_where_no_other_is_ready),
 		cmocka_unit_test(who_contradicts_itself_is_counted_and_named),
 		cmocka_unit_test(a_sleeping_server_starts_nothing),

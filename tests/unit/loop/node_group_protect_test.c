@@ -1,0 +1,200 @@
+/* Whom the cloud may not end by its own choice, and when that is lifted. */
+#include "tests/unit/loop/played_group.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two machines that serve, neither of them protected. */
+static struct stage_of_test *two_run(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.abilities |= PROVIDER_PROTECTS;
+	cloud.exposed = 2;
+	played_run(t, 2);
+	return t;
+}
+
+static void expect_protect(bool on)
+{
+	played_expect(PROVIDER_PROTECT, on);
+	assert_int_equal(cloud.change->desired, on);
+}
+
+/* The call in progress is over, and the next look shows what came of it. */
+static void protected(struct stage_of_test *t)
+{
+	expect_protect(true);
+	cloud.guarded = 2;
+	cloud.exposed = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_null(cloud.change);
+}
+
+static void machines_are_protected_by_the_first_look(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	protected(t);
+	cloud.exposed = 1;
+	played_add_machine(MACHINE_RUNNING);
+	cloud.desired = 3;
+	played_look(t);
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+}
+
+/* Who lowers it against us may; what is not protected there is left to that. */
+static void a_group_that_is_contested_is_left_as_it_is(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	t->g.contention.is_held = true;
+	two_run(state);
+	assert_null(cloud.change);
+	t->g.contention.is_held = false;
+	played_look(t);
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+}
+
+static void a_refused_group_is_left_as_it_is(void **state)
+{
+	cloud.is_refused = true;
+	two_run(state);
+	assert_null(cloud.change);
+}
+
+static void a_call_that_fails_is_not_repeated_at_once(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	expect_protect(true);
+	played_answer(ERROR_AUTH);
+	played_look(t);
+	assert_null(cloud.change);
+	clock_turn(&t->clock, 10 * MINUTE);
+	played_look(t);
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+}
+
+static void what_is_handed_over_is_protected_no_more(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	protected(t);
+	node_group_hand_over(&t->g);
+	expect_protect(false);
+	node_group_stop(&t->g); /* to the end */
+	played_answer(ERROR_NONE);
+	assert_null(cloud.change);
+}
+
+/* After what is under way, and only while we may. */
+static void nothing_is_lifted_by_who_leads_no_more(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	expect_protect(true);
+	node_group_hand_over(&t->g);
+	t->is_deposed = true;
+	played_answer(ERROR_NONE);
+	assert_null(cloud.change);
+}
+
+static void what_is_under_way_ends_first(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	expect_protect(true);
+	node_group_hand_over(&t->g);
+	played_answer(ERROR_NONE);
+	expect_protect(false);
+	played_answer(ERROR_NONE);
+	assert_null(cloud.change);
+}
+
+static void nothing_is_lifted_where_nothing_may_change(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	protected(t);
+	t->context.is_barred = true;
+	node_group_hand_over(&t->g);
+	assert_null(cloud.change);
+}
+
+/* Its pool does not act any more. */
+static void pause_pool(struct stage_of_test *t)
+{
+	static struct pool_spec paused;
+	static struct fleet_spec fleet;
+
+	paused = t->context.fleet->pools[0];
+	paused.mode = MODE_PAUSED;
+	fleet = *t->context.fleet;
+	fleet.pools = &paused;
+	t->context.fleet = &fleet;
+}
+
+static void what_is_not_ours_is_neither_protected_nor_handed_over(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	pause_pool(t);
+	two_run(state);
+	assert_null(cloud.change);
+	cloud.exposed = 0;
+	cloud.guarded = 2;
+	played_look(t);
+	node_group_hand_over(&t->g);
+	assert_null(cloud.change);
+}
+
+/* By an earlier life, of a group that is not ours any more: once, and not where it is ours again. */
+static void what_was_left_protected_is_lifted(void **state)
+{
+	struct stage_of_test *t = *state;
+	const struct fleet_spec *ours = t->context.fleet;
+
+	t->g.must_unguard = true;
+	cloud.guarded = 2;
+	cloud.abilities |= PROVIDER_PROTECTS;
+	played_run(t, 2);
+	assert_null(cloud.change);
+	pause_pool(t);
+	t->g.must_unguard = true;
+	played_look(t);
+	expect_protect(false);
+	cloud.guarded = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_false(t->g.must_unguard);
+	t->context.fleet = ours;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(machines_are_protected_by_the_first_look),
+		TEST(a_group_that_is_contested_is_left_as_it_is),
+		TEST(a_refused_group_is_left_as_it_is),
+		TEST(a_call_that_fails_is_not_repeated_at_once),
+		TEST(what_is_handed_over_is_protected_no_more),
+		TEST(nothing_is_lifted_by_who_leads_no_more),
+		TEST(what_is_under_way_ends_first),
+		TEST(what_is_not_ours_is_neither_protected_nor_handed_over),
+		TEST(what_was_left_protected_is_lifted),
+		TEST(nothing_is_lifted_where_nothing_may_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
