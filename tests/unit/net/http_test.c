@@ -300,6 +300,8 @@ static char *half_sent(bool is_cancelled, struct call *c)
 	if (!is_cancelled)
 		http_write_until(h, loop_now(l) + 300);
 	http_start(h, &c->r);
+	while (is_cancelled && !is_connected_to(peer_url(p)))
+		loop_once(l);
 	for (int i = 0; i < 200 && is_cancelled; i++)
 		loop_poll(l);
 	assert_int_equal(is_connected_to(peer_url(p)), is_cancelled);
