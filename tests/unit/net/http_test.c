@@ -1,6 +1,8 @@
 #include "tests/unit/net/http_calls.h"
 #include "tests/unit/net/scripted_peer.h"
 
+#include <netinet/in.h>
+
 #include <stdlib.h>
 
 #define OK    "HTTP/1.1 200 OK\r\n"
@@ -262,6 +264,20 @@ static void a_cancelled_call_completes_once(void **state)
 	}
 }
 
+static bool is_connected_to(const char *url)
+{
+	const char *port = strrchr(url, ':') + 1;
+
+	for (int fd = 0; fd < 256; fd++) {
+		struct sockaddr_in at = { 0 };
+		socklen_t len = sizeof at;
+		if (!getpeername(fd, (struct sockaddr *)&at, &len) && at.sin_family == AF_INET &&
+		    ntohs(at.sin_port) == strtol(port, NULL, 10))
+			return true;
+	}
+	return false;
+}
+
 /* A body that no socket's buffer takes whole, to a peer that does not read before we gave up. */
 static char *half_sent(bool is_cancelled, struct call *c)
 {
@@ -284,9 +300,13 @@ static char *half_sent(bool is_cancelled, struct call *c)
 	if (!is_cancelled)
 		http_write_until(h, loop_now(l) + 300);
 	http_start(h, &c->r);
+	while (is_cancelled && !is_connected_to(peer_url(p)))
+		loop_once(l);
 	for (int i = 0; i < 200 && is_cancelled; i++)
 		loop_poll(l);
+	assert_int_equal(is_connected_to(peer_url(p)), is_cancelled);
 	http_cancel(is_cancelled ? &c->r : &(struct http_request){ 0 });
+	assert_false(is_connected_to(peer_url(p))); /* when the call returns, whatever the loop would do next */
 	if (is_cancelled)
 		peer_go(p); /* what follows the call is nothing */
 	while (http_active(h))
