@@ -93,8 +93,7 @@ static void count_fleet(const struct pool_policy_state *m, const struct snapshot
 		w->fleet.lent += seen->groups[i].lent;
 	}
 	set_replacements_apart(&w->fleet, m->replacing);
-	w->fleet.swap = swap_on_the_way(m, s, pool, w->fleet.cold);
-	w->fleet.cold -= w->fleet.swap;
+	swap_set_apart(m, s, pool, &w->fleet);
 	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 

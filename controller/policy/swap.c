@@ -86,11 +86,6 @@ double swap_charge(const struct fleet_spec *fleet, const struct pool_spec *p, do
 	return cheap > 0 ? cold + (dear / cheap - 1) * cold + cold + start_charge : 0;
 }
 
-int64_t swap_on_the_way(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, int64_t cold)
-{
-	return m->swapping > 0 ? at_most(at_most(m->swapping, cold), all_dear(s, pool)) : 0;
-}
-
 /* Is a machine that was started there one that dear ones may move to? */
 static bool is_cheaper_than_some(const struct fleet_spec *fleet, const struct pool_spec *p, int64_t k)
 {
@@ -100,13 +95,29 @@ static bool is_cheaper_than_some(const struct fleet_spec *fleet, const struct po
 	return false;
 }
 
+void swap_set_apart(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, struct fleet *f)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+	int64_t wakes = 0, some = m->swapping > 0 ? at_most(m->swapping, all_dear(s, pool)) : 0;
+
+	for (size_t i = 0; i < seen->start_count; i++)
+		if (seen->starts[i].kind == START_WAKE &&
+		    is_cheaper_than_some(s->fleet, &s->fleet->pools[pool], seen->starts[i].group))
+			wakes += seen->starts[i].count;
+	int64_t colds = at_most(some, f->cold);
+	wakes = at_most(some - colds, at_most(wakes, f->wake));
+	f->cold -= colds;
+	f->wake -= wakes;
+	f->swap = colds + wakes;
+}
+
 void swap_follow(struct pool_policy_state *m, const struct snapshot *s, size_t pool)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 
 	for (size_t i = 0; i < seen->event_count && m->swapping > 0; i++) {
 		const struct event_input *e = &seen->events[i];
-		if (e->what != EVENT_SERVING || e->kind != START_COLD ||
+		if (e->what != EVENT_SERVING || (e->kind != START_COLD && e->kind != START_WAKE) ||
 		    !is_cheaper_than_some(s->fleet, &s->fleet->pools[pool], e->group))
 			continue;
 		int64_t n = at_most(e->count, m->swapping);

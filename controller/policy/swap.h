@@ -15,9 +15,9 @@ int64_t swap_dear(const struct snapshot *s, size_t pool, size_t i);
 /* What a wake costs beyond its time where it only bridges a start of `cold` seconds and `start_charge`, in seconds of a
  * replica of the cheaper group; 0 where it does not. */
 double swap_charge(const struct fleet_spec *fleet, const struct pool_spec *p, double cold, double start_charge);
-/* Of the cold starts on their way: those that will free a dear replica. What there is no dear one for is a start as
- * any. */
-int64_t swap_on_the_way(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, int64_t cold);
+/* Of the starts on their way, those that will free a dear replica count as `swap` alone; what there is no dear one for
+ * is a start as any. Asked for as new machines; a cloud may take stopped ones, as EKS does from a warm pool. */
+void swap_set_apart(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, struct fleet *f);
 /* Takes the tick's events in: which of these starts serve. */
 void swap_follow(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 /* Adds to a wish what is to start in a cheaper group, and the dear ones that are free to go. */

@@ -105,6 +105,25 @@ static void a_cool_down_does_not_start_what_serves_already(void **state)
 	toy_end(&t);
 }
 
+/* A cloud that takes a stopped machine where a new one is asked for: what wakes in a dear one's place is not cancelled
+ * as too many, to be asked for again. */
+static void what_moves_may_be_woken(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	begin_dear(&t, 6);
+	t.groups[0].standby_max_nodes = 8;
+	t.standby[0] = 8;
+	t.takes_stopped = true;
+	t.pool.headroom_min = 1;
+	toy_run(&t, 6 * HOUR);
+	assert_int_equal(t.ready[1], 0);
+	assert_int_equal(t.ready[0], 6);
+	assert_true(t.asked_cold <= 6);
+	toy_end(&t);
+}
+
 static void pods_of_others_stay_where_they_are(void **state)
 {
 	struct toy t;
@@ -183,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_dear_group_keeps_its_smallest_size),
 		cmocka_unit_test(what_moves_is_wished_and_decided),
 		cmocka_unit_test(a_cool_down_does_not_start_what_serves_already),
+		cmocka_unit_test(what_moves_may_be_woken),
 		cmocka_unit_test(pods_of_others_stay_where_they_are),
 		cmocka_unit_test(it_is_the_dear_one_that_goes),
 		cmocka_unit_test(a_wake_is_priced_by_what_it_costs_until_it_has_moved),

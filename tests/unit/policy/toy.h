@@ -36,6 +36,7 @@ struct toy {
 	bool refuse[TOY_GROUPS]; /* cold starts there are refused */
 	millis ends_at[TOY_GROUPS];
 	bool refuse_wakes, blind;
+	bool takes_stopped; /* the cloud takes a stopped machine where a new one is asked for */
 	int64_t fresh_permille;
 	int64_t silent_ticks; /* between two with readings, which tell of all since the ones before */
 	struct scrape_input untold;
@@ -314,8 +315,10 @@ static inline void toy_act(struct toy *t)
 			toy_start(t, i, START_REFILL, 1);
 		toy_adopt(t, i, d->adopt_refill);
 		assert_true(d->wake <= t->standby[i]);
-		toy_start(t, i, START_COLD, d->cold);
-		toy_start(t, i, START_WAKE, d->wake);
+		int64_t taken = t->takes_stopped ? t->standby[i] - d->wake : 0;
+		taken = taken < d->cold ? taken : d->cold;
+		toy_start(t, i, START_COLD, d->cold - taken);
+		toy_start(t, i, START_WAKE, d->wake + taken);
 		toy_start(t, i, START_RECLAIM, d->reclaim);
 		assert_true(d->release <= t->ready[i]);
 		t->ready[i] -= d->release;
