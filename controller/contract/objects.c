@@ -344,6 +344,16 @@ static void workload_read(struct contract *c, const struct object *o, const stru
 	read_terms(w, c->arena);
 }
 
+static void add_shapeless(struct contract *c, const struct object *o, const char *path)
+{
+	char *shown = arena_strdup(c->arena, path, strlen(path));
+
+	for (char *p = shown; (p = strchr(p, '>'));)
+		*p = '.';
+	ADD(c->arena, c->shapeless, c->shapeless_count, struct shapeless) =
+		(struct shapeless){ *o, shown, tree_at(o->ref.at, path) };
+}
+
 static void add_budget(struct contract *c, const struct object *o)
 {
 	const struct yaml_node *spec = yaml_child(o->ref.at, "spec"), *selector = tree_at(spec, "selector");
@@ -471,8 +481,10 @@ static void add_claim(struct contract *c, const struct object *o)
 		items_at(o->ref.at, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
 	struct device_claim d = { .object = *o };
 
-	if (!requests)
-		return; /* of what it asks nobody knows: as good as absent */
+	if (!requests) { /* of what it asks nobody knows: as good as absent */
+		add_shapeless(c, o, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
+		return;
+	}
 	for (const struct yaml_node *n = requests; n; n = n->next) {
 		const struct yaml_node *request = exact_request(n);
 		const char *class = tree_text(request, "deviceClassName");
@@ -621,7 +633,8 @@ static void add_training_job(struct contract *c, const struct object *o)
 struct kind {
 	const char *group; /* "apps", "" for core */
 	const char *name;
-	const char *template, *job; /* where its pod template and the job around it stand; job NULL: there is none */
+	/* Where its pod template, or what has some, and the job around it stand; NULL: there is none. */
+	const char *template, *job;
 	void (*add)(struct contract *c, const struct object *o); /* NULL: the template is all */
 };
 
@@ -636,10 +649,11 @@ static const struct kind kinds[] = {
 	{ "apps", "ReplicaSet", "spec>template", NULL, NULL },
 	{ "batch", "Job", "spec>template", "spec", NULL },
 	{ "batch", "CronJob", "spec>jobTemplate>spec>template", "spec>jobTemplate>spec", NULL },
-	{ "jobset.x-k8s.io", "JobSet", NULL, NULL, add_job_set },
-	{ "leaderworkerset.x-k8s.io", "LeaderWorkerSet", NULL, NULL, add_leader_workers },
+	{ "jobset.x-k8s.io", "JobSet", "spec>replicatedJobs", NULL, add_job_set },
+	{ "leaderworkerset.x-k8s.io", "LeaderWorkerSet", "spec>leaderWorkerTemplate>workerTemplate", NULL,
+	  add_leader_workers },
 	{ "argoproj.io", "Rollout", "spec>template", NULL, NULL },
-	{ "kubeflow.org", "PyTorchJob", NULL, NULL, add_training_job },
+	{ "kubeflow.org", "PyTorchJob", "spec>pytorchReplicaSpecs", NULL, add_training_job },
 	{ "policy", "PodDisruptionBudget", NULL, NULL, add_budget },
 	{ "autoscaling", "HorizontalPodAutoscaler", NULL, NULL, add_scaler },
 	{ "keda.sh", "ScaledObject", NULL, NULL, add_scaler },
@@ -695,10 +709,16 @@ static bool is_kind(const struct object *o, const char *group, const char *name)
 	return name && !strcmp(name, o->ref.kind) && is_of_group(o->ref.api_version, group);
 }
 
+/* An Argo Rollout. */
+static bool takes_template_of_another(const struct yaml_node *root)
+{
+	return tree_at(root, "spec>workloadRef") != NULL;
+}
+
 bool contract_add(struct contract *c, const struct yaml_node *root, size_t times)
 {
 	struct object o = object_read(root, times, c->arena);
-	size_t before = c->objects;
+	size_t before = c->objects, workloads = c->workload_count;
 
 	for (size_t i = 0; i < KINDS && c->objects == before; i++) {
 		const struct kind *k = &kinds[i];
@@ -708,6 +728,8 @@ bool contract_add(struct contract *c, const struct yaml_node *root, size_t times
 			k->add(c, &o);
 		else if (!is_over(&o))
 			workload_read(c, &o, tree_at(root, k->template), "", k->job ? tree_at(root, k->job) : NULL);
+		if (k->template && c->workload_count == workloads && !is_over(&o) && !takes_template_of_another(root))
+			add_shapeless(c, &o, k->template);
 		c->objects += times;
 	}
 	for (enum provider_choice p = 0; p < PROVIDER_COUNT && c->objects == before; p++)

@@ -140,6 +140,13 @@ struct quota {
 	const struct yaml_node *at;
 };
 
+/* An object in which what it is judged by cannot be found. */
+struct shapeless {
+	struct object object;
+	const char *path;	    /* where that would be: "spec.template.spec" */
+	const struct yaml_node *at; /* what is there; NULL: nothing */
+};
+
 struct contract {
 	struct arena *arena;
 	const struct manifest *manifest;
@@ -163,6 +170,8 @@ struct contract {
 	size_t priority_count;
 	struct quota *quotas;
 	size_t quota_count;
+	struct shapeless *shapeless;
+	size_t shapeless_count;
 
 	struct group_facts *groups; /* one per fleet.groups */
 	struct object *pools;	    /* one per fleet.pools */

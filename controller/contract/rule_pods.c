@@ -737,8 +737,37 @@ static void rule_strands_gpus(struct check_run *c, const struct workload *w)
 	each_group(c, w, check_stranded);
 }
 
+static bool has_container(const struct workload *w)
+{
+	for (size_t i = 0; i < w->container_count; i++)
+		if (!w->containers[i].is_init)
+			return true;
+	return false;
+}
+
+static void rule_object_shape(struct check_run *c)
+{
+	for (size_t i = 0; i < c->contract->shapeless_count; i++) {
+		const struct shapeless *s = &c->contract->shapeless[i];
+		bool is_claim = !strncmp(s->object.ref.kind, "ResourceClaim", strlen("ResourceClaim"));
+		violate(c, &(struct breach){ &s->object, s->at, NULL }, "%s: found %s; allowed: %s",
+			*s->path ? s->path : "spec", shown_value(c, s->at),
+			is_claim ? "a list of one request or more" : "what has a pod template with a spec");
+	}
+	for (size_t i = 0; i < c->contract->workload_count; i++) {
+		const struct workload *w = &c->contract->workloads[i];
+		if (!has_container(w) && !w->is_owned)
+			violate(c, &(struct breach){ &w->object, w->spec, NULL },
+				"a pod's containers: found none; allowed: a list of one or more");
+	}
+}
+
 /* clang-format off */
 static const struct contract_rule rules[] = {
+	{ "object-shape", CONTRACT_ERROR, PODS ", ResourceClaim, ResourceClaimTemplate",
+	  "A workload has a pod template with containers, and a claim has requests",
+	  "The API server refuses it; and no other rule can judge it, so that nothing wrong is found.",
+	  "correct it as its kind allows", false, NULL, NULL, rule_object_shape },
 	{ "gpu-limits", CONTRACT_ERROR, PODS,
 	  "GPU requests are equal to limits",
 	  "GPUs are not shared by over-commitment: the API server refuses a request without a limit, or with another one. "

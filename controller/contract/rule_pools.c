@@ -238,17 +238,6 @@ static struct scaler_value value_of(const struct scaler *s, const char *key)
 	return (struct scaler_value){ YAML_AT(s->object.ref.at, "spec", key), key };
 }
 
-static const char *shown_value(struct check_run *c, const struct yaml_node *n)
-{
-	char room[QUOTE_ROOM];
-
-	if (!n)
-		return "nothing";
-	if (n->kind != YAML_SCALAR)
-		return n->kind == YAML_MAP ? "a map" : "a list";
-	return say(c, "%s", quote(room, n->text, strlen(n->text)));
-}
-
 static void violate_value(struct check_run *c, const struct scaler *s, struct scaler_value v, const char *allowed)
 {
 	violate(c, &(struct breach){ &s->object, v.at, NULL }, "spec.%s: found %s; allowed: %s", v.path,

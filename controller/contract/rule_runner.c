@@ -1,6 +1,8 @@
 /* Runs all rules over all objects, and puts what they find in order. */
 #include "controller/contract/rule_runner.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,17 @@ const char *say(struct check_run *c, const char *fmt, ...)
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
 	return visible(c->contract->arena, &text);
+}
+
+const char *shown_value(struct check_run *c, const struct yaml_node *n)
+{
+	char room[QUOTE_ROOM];
+
+	if (!n)
+		return "nothing";
+	if (n->kind != YAML_SCALAR)
+		return n->kind == YAML_MAP ? "a map" : "a list";
+	return say(c, "%s", quote(room, n->text, strlen(n->text)));
 }
 
 /* Whether a list of ids with commas or spaces holds one. */

@@ -16,6 +16,7 @@ struct breach {
 };
 void violate(struct check_run *c, const struct breach *b, const char *found, ...) PRINTF(3, 4);
 const char *say(struct check_run *c, const char *fmt, ...) PRINTF(2, 3); /* a text for a breach */
+const char *shown_value(struct check_run *c, const struct yaml_node *n); /* what stands there; NULL: "nothing" */
 
 enum { RULES_MOST = 64 };
 

@@ -53,8 +53,8 @@ static struct totals sum_readings(const struct pool_snapshot *s)
 	return t;
 }
 
-/* Less than half of the readings is too little to shrink by, and so is one that contradicts itself, or not to know what
- * queues elsewhere; none for two minutes is blindness. */
+/* Less than half of the readings is too little to shrink by, and so is one that contradicts itself, one from before
+ * anybody served, or not to know what queues elsewhere; none for two minutes is blindness. */
 static enum signal_state judge(struct demand_state *d, const struct pool_snapshot *s, millis now)
 {
 	int64_t expected = s->input.scrapes_expected, fresh = s->input.scrapes_fresh;
@@ -62,8 +62,9 @@ static enum signal_state judge(struct demand_state *d, const struct pool_snapsho
 
 	if (expected <= 0 || (fresh > 0 && fresh >= expected)) {
 		d->fresh_at = is_news ? now : d->fresh_at;
-		return s->input.queue_waiting == ABSENT || s->input.scrapes_disputed > 0 ? SIGNALS_PARTIAL
-											 : SIGNALS_FRESH;
+		bool is_unread = expected <= 0 && s->input.ready > 0;
+		return is_unread || s->input.queue_waiting == ABSENT || s->input.scrapes_disputed > 0 ? SIGNALS_PARTIAL
+												      : SIGNALS_FRESH;
 	}
 	if (fresh * 2 >= expected && fresh > 0) {
 		d->fresh_at = is_news ? now : d->fresh_at;

@@ -22,7 +22,7 @@ found 'contract: without pools says what it did not judge' 0 'Not judged: no War
 claims='printf "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: llm, namespace: ml }\nspec: { template: { spec: { resourceClaims: [ { name: gpu, resourceClaimTemplateName: one } ], containers: [ { name: c, image: x, resources: { claims: [ { name: gpu } ] } } ] } } }\n" >d.yaml'
 found 'contract: a claim that is not among the objects is told' 0 'Not judged: what 1 workload asks of GPUs by .*ml/llm: one' "$claims" 'preheat check d.yaml'
 for what in nothing '{ requests: nothing }' '[]'; do
-	found "contract: a claim whose devices are $what is told" 0 'Not judged: what 1 workload asks of GPUs by .*: one' \
+	found "contract: a claim whose devices are $what is told" 1 'Not judged: what 1 workload asks of GPUs by .*: one' \
 		"$claims; printf -- '---\\napiVersion: resource.k8s.io/v1\\nkind: ResourceClaimTemplate\\nmetadata: { name: one, namespace: ml }\\nspec: { spec: { devices: $what } }\\n' >>d.yaml" 'preheat check d.yaml'
 done
 found 'contract: and a class that may be of GPUs' 0 "Not judged: what 1 workload claims by a DeviceClass .*ml/llm: .accel.example" \
@@ -51,7 +51,7 @@ found 'contract: a group of one has no worker beside its leader' 0 '^1$' 'sed "s
 found 'contract: a group of one without a leader is its worker' 0 '^1$' 'sed "s/size: 2/size: 1/; /leaderTemplate/,+2d" "$cases/groups.yaml" >d.yaml' \
 	"$said; grep -c ' gpu-limits:' out"
 for broken in '' 'leaderTemplate: { }' 'leaderTemplate: none, workerTemplate: none'; do
-	found "contract: a LeaderWorkerSet of nothing, '$broken'" 0 '^1 object: nothing wrong$' \
+	found "contract: a LeaderWorkerSet of nothing, '$broken'" 1 'object-shape: spec.leaderWorkerTemplate.workerTemplate: found .*; allowed: ' \
 		"sed '1,/^---/d; /size: 2/,\$d; s/leaderWorkerTemplate:/leaderWorkerTemplate: { $broken }/' \"\$cases/groups.yaml\" >d.yaml" 'preheat check d.yaml'
 done
 for labels in "role: leader, leaderworkerset.sigs.k8s.io/worker-index: '0'" 'role: worker, leaderworkerset.sigs.k8s.io/name: l'; do
@@ -96,7 +96,7 @@ found 'contract: a mistake in a pool is in SARIF, too' 1 '"ruleId":"manifest"' \
 found 'contract: names cannot write to the terminal' 1 'Job \?\[31mj' \
 	'printf "apiVersion: batch/v1\nkind: Job\nmetadata: { name: \"\\\\e[31mj\" }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >j.yaml' \
 	'preheat check j.yaml'
-found 'contract: objects of the wrong form' 0 '^3 objects: nothing wrong$' \
+found 'contract: objects of the wrong form' 1 '^3 objects: 3 errors' \
 	'printf -- "apiVersion: apps/v1\nkind: Deployment\nspec: [ 1 ]\n---\napiVersion: v1\nkind: Pod\nspec: x\n---\napiVersion: batch/v1\nkind: Job\n" >x.yaml' \
 	'preheat check x.yaml'
 found 'contract: rules' 0 '^### gpu-limits$' '' 'preheat check --print-rules'

@@ -3,7 +3,7 @@
 Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` judges it again):
   groups   {name: {min, max, standby}} as the manifests say
   cloud    GET /v1/log of the machines: calls, purchases, by_token
-  samples  [[time, {group: {desired, machines}}]]
+  samples  [[time, {group: {desired, machines, surge}}]]
   audit    [{at, done, user, agent, verb, resource, sub, name, code}] of all who are judged, and who deleted pods
   users    {user: replica of the controller}
   lease    name of the Lease; "" without election
@@ -64,7 +64,8 @@ def never_above_max(evidence):
             begun = since.setdefault(name, at) if group.get('standby', 0) > (stopped or 0) else since.pop(name, at)
             if stopped is not None and at - begun > REFILL_LASTS and group.get('standby', 0) > stopped:
                 yield at, f"{name}: {group['standby']} machines on standby, standby.max is {stopped}"
-            if limit is not None and max(group['desired'], group['machines']) > limit:
+            # An update of its owner adds machines beyond the limit, and takes them away again.
+            if limit is not None and max(group['desired'], group['machines']) > limit + group.get('surge', 0):
                 yield at, f"{name}: {group['desired']} desired, {group['machines']} machines, max is {limit}"
 
 

@@ -37,7 +37,8 @@ def good():
             call(11, 'grow', 'preheat-1-7-g-0001', 'none: token known', asked=3),
             call(30, 'remove', 'preheat-2-9-g-0001', 'terminated 1', machines=['n1'])]},
         'samples': [[9, {'g': {'desired': 1, 'machines': 1}}], [12, {'g': {'desired': 3, 'machines': 3}}],
-                    [31, {'g': {'desired': 2, 'machines': 2}}]],
+                    [31, {'g': {'desired': 2, 'machines': 2}}], [60, {'g': {'desired': 4, 'machines': 4, 'surge': 1}}],
+                    [70, {'g': {'desired': 2, 'machines': 2}}]],
         'audit': [write(8, A, 'update', 'leases', name='preheat'), write(9, A), write(9.5, B, 'get', 'leases'),
                   write(18, B, 'update', 'leases', name='preheat'), write(20, B),
                   write(21, B, 'create', 'pods', 'eviction', 'p1', 201), write(22, SETS, 'delete', 'pods', '', 'p2'),
@@ -69,6 +70,7 @@ def broken(change):
 CASES = [
     (laws.never_above_max, lambda e: e['cloud']['calls'][1].update(asked=4)),
     (laws.never_above_max, lambda e: e['samples'][1][1]['g'].update(machines=4)),
+    (laws.never_above_max, lambda e: e['samples'][1][1]['g'].update(machines=5, surge=1)),
     (laws.never_above_max, lambda e: [e['samples'][i][1]['g'].update(standby=2) for i in (1, 2)]),
     (laws.never_below_min, lambda e: e['samples'][2][1]['g'].update(desired=0)),
     (laws.never_bought_twice, lambda e: e['cloud']['calls'][2].update(effect='launched 2, woke 0, refused 0')),

@@ -51,7 +51,7 @@ class Sampler(threading.Thread):
                 continue
             at = time.time()
             self.samples.append([at, {name: {
-                'desired': g['desired'], 'standby': g['standby_desired'],
+                'desired': g['desired'], 'surge': g['surge'], 'standby': g['standby_desired'],
                 'machines': sum(m['goal'] == 'run' and m['state'] != 'terminating' for m in g['machines']),
                 'running': sum(m['state'] == 'running' for m in g['machines'])} for name, g in groups.items()}])
             self.scores.append([at, score['simulated_s'], score['pools']])

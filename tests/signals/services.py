@@ -195,7 +195,8 @@ def objects(service, end):
     labels = {'app': name}
     yield {'apiVersion': 'apps/v1', 'kind': 'Deployment', 'metadata': {'name': name, 'namespace': 'llm'},
            'spec': {'replicas': len(service.replicas), 'selector': {'matchLabels': labels},
-                    'template': {'metadata': {'labels': labels}, 'spec': {'containers': [container]}}}}
+                    'template': {'metadata': {'labels': labels},
+                                 'spec': {'nodeSelector': {'eks.amazonaws.com/nodegroup': f'gpu-{name}'}, 'containers': [container]}}}}
     yield {'apiVersion': 'autoscaling/v2', 'kind': 'HorizontalPodAutoscaler', 'metadata': {'name': name, 'namespace': 'llm'},
            'spec': {'scaleTargetRef': {'apiVersion': 'apps/v1', 'kind': 'Deployment', 'name': name},
                     'minReplicas': spec['least'], 'maxReplicas': spec['most'],

@@ -11,30 +11,33 @@
 
 #include <cmocka.h>
 
-#define POOL(who)                                                                                                  \
-	"apiVersion: preheat.dev/v1alpha1\n"                                                                       \
-	"kind: WarmPool\n"                                                                                         \
-	"metadata: { name: chat, namespace: llm }\n"                                                               \
-	"spec:\n"                                                                                                  \
-	"  mode: act\n"                                                                                            \
-	"  class: interactive\n"                                                                                   \
-	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                        \
-	"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"            \
-	"      scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: chat },\n"                           \
-	"      prefillTokensPerSecond: 25k, interTokenLatency: 30ms }\n"                                           \
-	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s }" who " }\n"              \
-	"  nodeGroups:\n"                                                                                          \
-	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
-	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: 1,\n"  \
-	"        max: 12 }\n"                                                                                      \
-	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, load: { p50: 60s,\n"   \
-	"      p95: 90s }, device: { p50: 15s, p95: 30s }, image: { p50: 60s, p95: 90s } }\n"                      \
-	"  headroom: { min: 1 }\n"                                                                                 \
+#define POOL(who, least)                                                                                            \
+	"apiVersion: preheat.dev/v1alpha1\n"                                                                        \
+	"kind: WarmPool\n"                                                                                          \
+	"metadata: { name: chat, namespace: llm }\n"                                                                \
+	"spec:\n"                                                                                                   \
+	"  mode: act\n"                                                                                             \
+	"  class: interactive\n"                                                                                    \
+	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                         \
+	"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"             \
+	"      scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: chat },\n"                            \
+	"      prefillTokensPerSecond: 25k, interTokenLatency: 30ms }\n"                                            \
+	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s }" who " }\n"               \
+	"  nodeGroups:\n"                                                                                           \
+	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"  \
+	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: " least \
+	",\n"                                                                                                       \
+	"        max: 12 }\n"                                                                                       \
+	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, load: { p50: 60s,\n"    \
+	"      p95: 90s }, device: { p50: 15s, p95: 30s }, image: { p50: 60s, p95: 90s } }\n"                       \
+	"  headroom: { min: 1 }\n"                                                                                  \
 	"  scaleDown: { after: 5m }\n"
 
-static const struct replica_settings alone = { .manifest = POOL("") }, of_leaders = {
-	.manifest = POOL(", podSelector: { matchLabels: { tells: \"yes\" } }")
-};
+static const struct replica_settings alone = { .manifest = POOL("", "1") },
+				     of_leaders = { .manifest =
+							    POOL(", podSelector: { matchLabels: { tells: \"yes\" } }",
+								 "1") },
+				     of_none = { .manifest = POOL("", "0") };
 static struct world_app *chat;
 static struct cloud_group *od;
 
@@ -232,6 +235,32 @@ static void who_is_not_selected_is_not_missed(void **state)
 	assert_released();
 }
 
+static bool is_first_there(void)
+{
+	return world_ready("chat") > 0;
+}
+
+/* From nothing: what is on its way is not cancelled for a replica that serves and was not read yet. */
+static void the_first_that_serves_cancels_nothing_unread(void **state)
+{
+	(void)state;
+	world_begin(1);
+	od = world_group("chat-od", "chat", 1, 0, 12, 0);
+	chat = world_app("chat", 3, 1, "25%");
+	world_run(MINUTE);
+	replica_start(0, &of_none);
+	chat->rate = 20;
+	chat->is_mute = true;
+	assert_true(world_until(is_first_there, HOUR));
+	int64_t desired = world_desired("chat");
+	assert_true(desired >= 3);
+	for (int i = 0; i < 60; i++) {
+		world_run(5 * SECOND);
+		assert_true(world_desired("chat") >= desired);
+	}
+	assert_lawful();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_was_heard_before_a_stop_shrinks_nothing, set_up_small, tear_down),
 		cmocka_unit_test_setup_teardown(who_is_not_selected_is_not_missed, set_up_leaders, tear_down),
+		cmocka_unit_test_teardown(the_first_that_serves_cancels_nothing_unread, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);

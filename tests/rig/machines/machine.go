@@ -210,6 +210,7 @@ type groupView struct {
 	Min        int           `json:"min"`
 	Max        int           `json:"max"`
 	Desired    int           `json:"desired"`
+	Surge      int           `json:"surge"` // of desired: what its owner added beyond what it may have
 	Standby    int           `json:"standby_desired"`
 	Machines   []machineView `json:"machines"`
 	Failures   []failure     `json:"failures"`
@@ -227,8 +228,19 @@ type machineView struct {
 	StateSince int64        `json:"state_since"`
 }
 
+// surged is by how many machines an update of its owner lets it be larger meanwhile.
+func (g *group) surged() int {
+	switch {
+	case g.AKS != nil && g.AKS.Upgrade != nil:
+		return len(g.AKS.Upgrade.Surge)
+	case g.Auto != nil && g.Auto.Owner != nil:
+		return max(0, g.Auto.Max-g.Auto.Owner.Max)
+	}
+	return 0
+}
+
 func (g *group) view(refused []string) groupView {
-	v := groupView{Name: g.Name, Min: g.conf.Min, Max: g.conf.Max, Desired: g.Desired, Standby: g.Standby,
+	v := groupView{Name: g.Name, Min: g.conf.Min, Max: g.conf.Max, Desired: g.Desired, Surge: g.surged(), Standby: g.Standby,
 		Machines: []machineView{}, Failures: append([]failure{}, g.Failures...),
 		Operations: append([]operation{}, g.Operations...), Refused: refused}
 	for _, m := range g.Machines {
