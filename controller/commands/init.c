@@ -34,7 +34,6 @@ static const struct object_kind kinds[] = {
 	{ "apps/v1", "StatefulSet", "statefulsets", true, false },
 	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
-	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },
 	OBJECT_KIND_TEMPLATES,
 	{ "v1", "Pod", "pods", true, false },
 };

@@ -16,7 +16,7 @@ int64_t swap_dear(const struct snapshot *s, size_t pool, size_t i);
  * replica of the cheaper group; 0 where it does not. */
 double swap_charge(const struct fleet_spec *fleet, const struct pool_spec *p, double cold, double start_charge);
 /* Of the starts on their way, those that will free a dear replica count as `swap` alone; what there is no dear one for
- * is a start as any. Asked for as new machines; a cloud may take stopped ones, as EKS does from a warm pool. */
+ * is a start as any. Asked for as new machines; a cloud with a warm pool takes stopped ones. */
 void swap_set_apart(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, struct fleet *f);
 /* Takes the tick's events in: which of these starts serve. */
 void swap_follow(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
