@@ -141,6 +141,14 @@ int64_t cloud_awake(const struct cloud_group *g)
 	return count;
 }
 
+/* What a group counts from when it is to be larger: protected machines are there still though fewer are desired. */
+static int64_t counted(const struct cloud_group *g)
+{
+	int64_t awake = cloud_awake(g);
+
+	return awake > g->desired ? awake : g->desired;
+}
+
 bool cloud_is_held(const struct cloud_machine *m)
 {
 	return m->step == STEP_RUNNING && m->held_until > 0;
@@ -365,7 +373,7 @@ int64_t cloud_owned(const struct cloud_group *g)
 void cloud_owner_sets(struct cloud_group *g, int64_t size)
 {
 	cloud_note_past(g);
-	for (; g->desired < size; g->desired++)
+	for (int64_t there = counted(g); there < size; there++)
 		launch(g, true, CLOUD_OWNER);
 	g->desired = size;
 	g->is_scaling_in = true;
@@ -540,7 +548,7 @@ static const char *refused_at_once(const struct cloud_group *g)
 /* NULL, or the code of a refusal. */
 static const char *grow(struct cloud_group *g, struct cloud_call *c)
 {
-	int64_t missing = c->asked - g->desired;
+	int64_t missing = c->asked > counted(g) ? c->asked - counted(g) : 0;
 
 	if (c->asked < g->desired || c->asked > g->max)
 		return "InvalidParameter";
