@@ -344,14 +344,14 @@ static void workload_read(struct contract *c, const struct object *o, const stru
 	read_terms(w, c->arena);
 }
 
-static void add_shapeless(struct contract *c, const struct object *o, const char *path)
+static void add_shapeless(struct contract *c, const struct object *o, const char *path, const char *allowed)
 {
 	char *shown = arena_strdup(c->arena, path, strlen(path));
 
 	for (char *p = shown; (p = strchr(p, '>'));)
 		*p = '.';
 	ADD(c->arena, c->shapeless, c->shapeless_count, struct shapeless) =
-		(struct shapeless){ *o, shown, tree_at(o->ref.at, path) };
+		(struct shapeless){ *o, shown, allowed, tree_at(o->ref.at, path) };
 }
 
 static void add_budget(struct contract *c, const struct object *o)
@@ -482,7 +482,8 @@ static void add_claim(struct contract *c, const struct object *o)
 	struct device_claim d = { .object = *o };
 
 	if (!requests) { /* of what it asks nobody knows: as good as absent */
-		add_shapeless(c, o, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
+		add_shapeless(c, o, is_template ? "spec>spec>devices>requests" : "spec>devices>requests",
+			      "a list of one request or more");
 		return;
 	}
 	for (const struct yaml_node *n = requests; n; n = n->next) {
@@ -715,6 +716,18 @@ static bool takes_template_of_another(const struct yaml_node *root)
 	return tree_at(root, "spec>workloadRef") != NULL;
 }
 
+static void add_podless(struct contract *c, const struct object *o, const struct kind *k)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	if (k->add) {
+		add_shapeless(c, o, k->template, "what has a pod template with a spec");
+		return;
+	}
+	buf_printf(&path, "%s%sspec", k->template, *k->template ? ">" : "");
+	add_shapeless(c, o, path.text, "a map with containers");
+}
+
 bool contract_add(struct contract *c, const struct yaml_node *root, size_t times)
 {
 	struct object o = object_read(root, times, c->arena);
@@ -729,7 +742,7 @@ bool contract_add(struct contract *c, const struct yaml_node *root, size_t times
 		else if (!is_over(&o))
 			workload_read(c, &o, tree_at(root, k->template), "", k->job ? tree_at(root, k->job) : NULL);
 		if (k->template && c->workload_count == workloads && !is_over(&o) && !takes_template_of_another(root))
-			add_shapeless(c, &o, k->template);
+			add_podless(c, &o, k);
 		c->objects += times;
 	}
 	for (enum provider_choice p = 0; p < PROVIDER_COUNT && c->objects == before; p++)

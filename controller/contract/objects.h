@@ -143,7 +143,7 @@ struct quota {
 /* An object in which what it is judged by cannot be found. */
 struct shapeless {
 	struct object object;
-	const char *path;	    /* where that would be: "spec.template.spec" */
+	const char *path, *allowed; /* where that would be: "spec.template.spec"; and what */
 	const struct yaml_node *at; /* what is there; NULL: nothing */
 };
 

@@ -749,10 +749,8 @@ static void rule_object_shape(struct check_run *c)
 {
 	for (size_t i = 0; i < c->contract->shapeless_count; i++) {
 		const struct shapeless *s = &c->contract->shapeless[i];
-		bool is_claim = !strncmp(s->object.ref.kind, "ResourceClaim", strlen("ResourceClaim"));
-		violate(c, &(struct breach){ &s->object, s->at, NULL }, "%s: found %s; allowed: %s",
-			*s->path ? s->path : "spec", shown_value(c, s->at),
-			is_claim ? "a list of one request or more" : "what has a pod template with a spec");
+		violate(c, &(struct breach){ &s->object, s->at, NULL }, "%s: found %s; allowed: %s", s->path,
+			shown_value(c, s->at), s->allowed);
 	}
 	for (size_t i = 0; i < c->contract->workload_count; i++) {
 		const struct workload *w = &c->contract->workloads[i];
