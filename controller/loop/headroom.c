@@ -417,8 +417,8 @@ static void drive_buffer(struct controller *c, struct live_pool *p)
 
 /* --- both --- */
 
-/* Beside what was decided: what did not come, and may. Who brings the nodes tries again by itself, and would give up what
- * it began if it were asked for less. */
+/* Beside what was decided: what did not come, and may. Who brings the nodes tries again by itself, and would give up
+ * what it began if it were asked for less. */
 static int64_t not_come(const struct controller *c, size_t pool)
 {
 	const struct pool_decision *d = pool < c->plan.pool_count ? &c->plan.pools[pool].decision : NULL;
