@@ -141,11 +141,12 @@ static void scale_down(struct owner *o)
 	}
 	if (g->wire != CLOUD_AKS) {
 		g->max -= OWNER_SURGE;
-	} else if (extra) { /* once the last is back */
+	} else if (extra && cloud_awake(g) > g->desired) { /* once the last is back */
 		if (wire_now() - o->since < EVICTS && (!are_all_ready(g) || !empties(o->extra)))
 			return;
-		/* Who raised the count meanwhile may have counted it. */
-		(cloud_awake(g) > g->desired ? cloud_owner_ends : cloud_owner_removes)(extra);
+		cloud_owner_ends(extra);
+	} else {
+		cordon(o->extra, false); /* somebody raised the size: it is one of the count by now */
 	}
 	over(o);
 }

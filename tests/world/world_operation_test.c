@@ -210,6 +210,29 @@ static void an_upgrade_of_aks_is_let_and_named(void **state)
 	assert_null(world_unrest());
 }
 
+static bool surge_is_emptied(void)
+{
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		if (!strcmp(m->token, CLOUD_OWNER) && world_node_of(m->id) &&
+		    value_is(world_node_of(m->id)->value, "spec>unschedulable", "true"))
+			return true;
+	return false;
+}
+
+/* Somebody raises the size at its end: the machine that AKS added is one of the count, and no node stays cordoned. */
+static void who_raises_the_size_during_an_upgrade_keeps_its_machine(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(surge_is_emptied, 3 * HOUR, "AKS empties the machine that it added");
+	cloud_owner_sets(first, first->desired + 1);
+	until(is_owner_done, 3 * HOUR, "the upgrade is over");
+	until(is_free, 3 * MINUTE, "it is told no more");
+	run(30 * MINUTE);
+	assert_null(world_unrest());
+}
+
 static bool has_room_elsewhere(void)
 {
 	return cloud_awake(second) >= 4;
@@ -683,6 +706,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
+		cmocka_unit_test_setup_teardown(who_raises_the_size_during_an_upgrade_keeps_its_machine, set_up_aks,
+						tear_down_owners),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_upgraded_is_let_and_named, set_up_beside_aks,
 						tear_down_owners),
 		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
