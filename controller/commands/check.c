@@ -1141,7 +1141,8 @@ static void check_former_autoscalers(struct checked *c)
 
 static void judge(struct checked *c)
 {
-	struct contract *contract = contract_new(c->arena);
+	const struct clock wall = clock_open();
+	struct contract *contract = contract_new(c->arena, clock_now(&wall));
 	struct error ignored;
 
 	c->has_manifest = c->pool_count &&

@@ -53,8 +53,8 @@ struct contract_report {
 	size_t unjudged_count;
 };
 
-/* Trees and manifest must outlive it; it lives in the arena. */
-struct contract *contract_new(struct arena *a);
+/* Trees and manifest must outlive it; it lives in the arena. `now`: what ended before is over. */
+struct contract *contract_new(struct arena *a, millis now);
 /* An object that stands for `times` alike, itself among them. False: it is of a kind that no rule is about; nothing is
  * kept of it. */
 bool contract_add(struct contract *c, const struct yaml_node *object, size_t times);

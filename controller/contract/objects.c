@@ -678,11 +678,12 @@ static bool is_of_group(const char *api_version, const char *group)
 	return len == strlen(group) && !strncmp(api_version, group, len);
 }
 
-struct contract *contract_new(struct arena *a)
+struct contract *contract_new(struct arena *a, millis now)
 {
 	struct contract *c = arena_new(a, struct contract);
 
 	c->arena = a;
+	c->now = now;
 	return c;
 }
 

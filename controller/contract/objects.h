@@ -149,6 +149,7 @@ struct shapeless {
 
 struct contract {
 	struct arena *arena;
+	millis now;
 	const struct manifest *manifest;
 	bool is_whole, has_broken_pools;
 	size_t objects;

@@ -151,6 +151,21 @@ static void rule_model_load(struct check_run *c)
 	}
 }
 
+static void rule_reservation_over(struct check_run *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct group_text *groups = text_of(c, i)->groups.items;
+		for (size_t k = 0; k < text_of(c, i)->groups.count; k++) {
+			const struct yaml_node *at = yaml_child(groups[k].node, "reservedUntil");
+			if (groups[k].reserved_until && groups[k].reserved_until <= c->contract->now)
+				violate(c, &(struct breach){ &c->contract->pools[i], at, NULL },
+					"the reservation of node group %s ended at %s: nothing starts there, and what "
+					"runs there goes",
+					groups[k].name, at->text);
+		}
+	}
+}
+
 static const char *namespace_shown(const struct object *o)
 {
 	return *o->ref.namespace ? o->ref.namespace : "default";
@@ -588,6 +603,11 @@ static const struct contract_rule rules[] = {
 	  "A pool that may be empty can load within its objective",
 	  "The first requests after a quiet time wait for machine, image and model.",
 	  "set headroom.min: 1, or accept the wait with violationCost", false, NULL, NULL, rule_model_load },
+	{ "reservation-over", CONTRACT_WARNING, "WarmPool",
+	  "The reservation of a node group has not ended",
+	  "A node group whose end has passed gets no machine, and the pool is smaller by it.",
+	  "set reservedUntil to the end of the next reservation, or leave the node group out", false, NULL, NULL,
+	  rule_reservation_over },
 	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",

@@ -28,7 +28,17 @@ enum {
 	DRAIN_IS_BLIND = -1,
 	DRAIN_IS_UNSEEN = -2,
 	DRAIN_IS_NOT_REPLACED = -3,
-	DRAIN_HAS_QUEUE = -4
+	DRAIN_HAS_QUEUE = -4,
+	DRAIN_IS_NEW = -5
+};
+
+/* What holds who serves. */
+static const struct {
+	const char *name, *why;
+} wait_words[] = {
+	[-DRAIN_IS_BLIND] = { "signals-stale", "nothing is known of the pool; what serves there is not asked to go" },
+	[-DRAIN_HAS_QUEUE] = { "queue", "requests wait; what serves there is not asked to go" },
+	[-DRAIN_IS_NEW] = { "unread", "what serves there since a moment ago was not decided with yet" },
 };
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
@@ -865,24 +875,37 @@ static bool is_not_replaced(struct drain *d, const struct node *n)
 	return true;
 }
 
-/* Who serves stays where he is while nothing is known of the pool, or too much waits there, unless the cloud will end
- * it in any case. */
+/* A replica that serves there came to do so after the last decision, or too shortly before it to have been read. */
+static bool is_unread(const struct drain *d, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct controller *c = d->controller;
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	bool is_new = false;
+
+	millis read = c->pools[d->pool]->seen_at;
+	for (size_t i = 0; read > 0 && i < count; i++)
+		is_new |= pods[i]->pool == (int)d->pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY &&
+			  pods[i]->ready_at > read - c->settings.interval;
+	return is_new;
+}
+
+/* Who serves stays where he is while nothing is known of the pool or of himself, or too much waits there, unless the
+ * cloud will end it in any case. */
 static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
 	if (d->step > DRAIN_EVICT || will_go(c, n) || !replicas_serving(c, n, d->pool))
 		return false;
-	bool is_blind = c->pools[d->pool]->is_blind;
-	int reason = is_blind ? DRAIN_IS_BLIND : DRAIN_HAS_QUEUE;
-
-	if (!is_blind && !c->pools[d->pool]->has_queue)
+	const struct live_pool *p = c->pools[d->pool];
+	int reason = p->is_blind ? DRAIN_IS_BLIND : p->has_queue ? DRAIN_HAS_QUEUE : is_unread(d, n) ? DRAIN_IS_NEW : 0;
+	if (!reason)
 		return false;
 	if (d->last_reason != reason)
-		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", is_blind ? "signals-stale" : "queue"),
-			 LOG_S("why", is_blind ? "nothing is known of the pool; what serves there is not asked to go"
-					       : "requests wait; what serves there is not asked to go"),
-			 LOG_END);
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", wait_words[-reason].name),
+			 LOG_S("why", wait_words[-reason].why), LOG_END);
 	d->last_reason = reason;
 	return true;
 }

@@ -417,14 +417,24 @@ static void drive_buffer(struct controller *c, struct live_pool *p)
 
 /* --- both --- */
 
+/* Beside what was decided: what did not come, and may. Who brings the nodes tries again by itself, and would give up
+ * what it began if it were asked for less. */
+static int64_t not_come(const struct controller *c, size_t pool)
+{
+	const struct pool_decision *d = pool < c->plan.pool_count ? &c->plan.pools[pool].decision : NULL;
+
+	return d && d->held_by == LIMIT_STOCKOUT && d->wished > d->decided ? d->wished - d->decided : 0;
+}
+
 static void want(struct controller *c, size_t pool, int64_t decided)
 {
 	const struct pool_view *v = &c->pools[pool]->view;
 	int64_t beyond = decided - v->ready - v->starting - v->pending; /* what serves already */
 	bool is_driven = is_buffered(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT;
+	int64_t room = beyond + not_come(c, pool);
 
 	want_placeholders(c, pool, beyond);
-	c->pools[pool]->buffer.wanted = !is_driven ? ABSENT : beyond > 0 ? beyond : 0;
+	c->pools[pool]->buffer.wanted = !is_driven ? ABSENT : room > 0 ? room : 0;
 }
 
 static void drive(struct controller *c)

@@ -403,8 +403,10 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 		like.asked_at = clock_of_wall(g->context->clock, began);
 	int64_t count = places(g, pool);
 	struct start *asked = starts_ask(g->context->starts, &like, count);
-	/* Whether it was stopped since it was launched is not known any more. */
-	for (int64_t i = 0; kept_at > 0 && i < count; i++)
+	/* Whether it was stopped since it was launched is not known any more, but that it runs no longer than this. */
+	if (!kept_at && m->state_since > 0)
+		kept_at = clock_of_wall(g->context->clock, m->state_since);
+	for (int64_t i = 0; kept_at > like.asked_at && i < count; i++)
 		asked[i].stage_since = kept_at;
 	bind_any(g, m);
 }

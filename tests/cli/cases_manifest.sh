@@ -12,6 +12,8 @@ found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
 	'preheat check p.yaml'
 reservation='sed "s/^    - name: .*/&\n      capacityType: reserved\n      reservedUntil: \"$until\"/" "$example/pool.yaml" >p.yaml'
 found 'check: a reservation that ended is told' 0 'reserved, ended 2021-01-31T11:30:00Z' "until=2021-01-31T11:30:00Z; $reservation" 'preheat check p.yaml'
+found 'check: and is a warning of its own' 1 'warning +reservation-over: .* g5 ended at 2021-01-31T11:30:00Z: nothing starts there' \
+	"until=2021-01-31T11:30:00Z; $reservation" 'preheat check --strict p.yaml'
 found 'check: and one that has not' 0 'reserved until 2999-01-31T11:30:00Z' "until=2999-01-31T11:30:00Z; $reservation" 'preheat check p.yaml'
 found 'check: as JSON' 1 '"line": *9' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'

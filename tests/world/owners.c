@@ -145,6 +145,8 @@ static void scale_down(struct owner *o)
 		if (wire_now() - o->since < EVICTS && (!are_all_ready(g) || !empties(o->extra)))
 			return;
 		cloud_owner_ends(extra);
+	} else {
+		cordon(o->extra, false); /* somebody raised the size: it is one of the count by now */
 	}
 	over(o);
 }

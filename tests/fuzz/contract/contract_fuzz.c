@@ -39,7 +39,7 @@ static void check_report(const struct contract_report *r)
 static void judge(const struct yaml_documents *docs, struct arena *a)
 {
 	CLEANUP(findings_release) struct findings f = { 0 };
-	struct contract *c = contract_new(a);
+	struct contract *c = contract_new(a, 0);
 	const struct yaml_node **pools = arena_array(a, const struct yaml_node *, docs->count + 1);
 	struct manifest m;
 	struct error e;

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #define CASES "tests/unit/contract/cases/"
+#define TODAY INT64_C(1798761600000) /* 2027-01-01T00:00:00Z */
 
 struct judged {
 	struct arena arena;
@@ -33,7 +34,7 @@ static void judged_release(struct judged *j)
 
 static void judge_documents(struct judged *j, const struct yaml_documents *docs, bool is_whole)
 {
-	struct contract *c = contract_new(&j->arena);
+	struct contract *c = contract_new(&j->arena, TODAY);
 	const struct yaml_node **pools = arena_array(&j->arena, const struct yaml_node *, docs->count + 1);
 	size_t count = 0;
 	struct error e = { 0 };

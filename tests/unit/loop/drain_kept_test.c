@@ -110,6 +110,30 @@ static void nobody_who_serves_goes_while_requests_wait(void **state)
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 }
 
+/* Released while nobody served anywhere, and nobody could tell what waits for whoever does. */
+static void who_serves_since_the_last_decision_goes_by_the_next(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", false);
+	server.budget_holds = true;
+	go("m1", FATE_REMOVE);
+	have_node(c, "m1", "", MARKED("remove"));
+	pass(SECOND);
+	c->pools[0]->seen_at = clock_now(c->clock);
+	pass(SECOND);
+	have_pod(c, "a", CHAT, "m1", true);
+	server.budget_holds = false;
+	forget_log();
+	pass(30 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	c->pools[0]->seen_at += c->settings.interval; /* it was there, and not read yet */
+	pass(5 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	c->pools[0]->seen_at += c->settings.interval;
+	pass(5 * SECOND);
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+}
+
 static int64_t ready_now(void)
 {
 	return observe_snapshot(c, &c->tick.arena).pools[0].groups[0].ready;
@@ -256,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(nobody_who_serves_goes_while_requests_wait),
+		TEST(who_serves_since_the_last_decision_goes_by_the_next),
 		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
 		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),

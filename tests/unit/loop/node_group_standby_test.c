@@ -196,6 +196,19 @@ static void what_is_woken_is_not_as_old_as_its_launch(void **state)
 	assert_true(played_start_on("m0")->stage_since >= now);
 }
 
+/* Nor to whoever takes over, and never saw it stand by. */
+static void what_was_woken_before_we_led_is_as_old_as_its_run(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_add_machine(MACHINE_RUNNING);
+	cloud.machines[0].state_since = 900000;
+	cloud.desired = 1;
+	played_look(t);
+	assert_int_equal(played_start_on("m0")->asked_at, 500000);
+	assert_int_equal(played_start_on("m0")->stage_since, 900000);
+}
+
 /* AKS lowers the count at once; that the machine stops is told by its node, a while later. */
 static void a_size_that_falls_before_its_machine_stops_is_ours(void **state)
 {
@@ -451,6 +464,7 @@ int main(void)
 		CASE(what_forgets_its_images_wakes_as_if_it_never_ran),
 		CASE(what_stood_by_already_has_run_where_machines_go_back),
 		CASE(what_is_woken_is_not_as_old_as_its_launch),
+		CASE(what_was_woken_before_we_led_is_as_old_as_its_run),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
 		CASE(a_machine_that_served_ends_no_refill),
 		CASE(refills_do_not_wait_for_ever),
