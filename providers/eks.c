@@ -340,6 +340,12 @@ static void group_write(struct eks_call *x)
 	eks_describe_groups(&x->group, 1, &x->body);
 }
 
+static void group_came(struct eks_call *x, millis answered_at)
+{
+	x->seen.now = time_of(x, answered_at);
+	x->seen.sets_new = x->settings.protects_new && !x->seen.group.is_managed;
+}
+
 static bool group_read(struct eks_call *x, struct error *e)
 {
 	const struct aws_call *r = &x->request;
@@ -353,7 +359,7 @@ static bool group_read(struct eks_call *x, struct error *e)
 			eks_known_forget(known_of(x));
 		return false;
 	}
-	x->seen.now = time_of(x, r->answered_at);
+	group_came(x, r->answered_at);
 	return true;
 }
 
@@ -367,7 +373,7 @@ static bool recall_group(struct eks_call *x, struct error *e)
 	x->is_group_read =
 		told && eks_read_group(told->text, told->len, x->group, arena_of(x), &x->seen.group, &ignored);
 	if (x->is_group_read)
-		x->seen.now = time_of(x, told->answered_at);
+		group_came(x, told->answered_at);
 	return true;
 }
 
@@ -498,6 +504,16 @@ static void protect_write(struct eks_call *x)
 
 	eks_protect(x->group, x->change.to_protect + x->protect_at, count, true, &x->body);
 	x->protect_at += count;
+}
+
+static bool new_are_due(const struct eks_call *x)
+{
+	return x->change.must_set_new;
+}
+
+static void new_write(struct eks_call *x)
+{
+	eks_protect_new(x->group, x->change.protects_new, &x->body);
 }
 
 static bool release_is_due(const struct eks_call *x)
@@ -703,6 +719,12 @@ static void probe_protect(struct eks_call *x)
 	eks_protect(x->group, (const char *const[]){ no_instance }, 1, true, &x->body);
 }
 
+static void probe_new(struct eks_call *x)
+{
+	eks_protect_new(x->group, true, &x->body);
+	buf_text(&x->body, "&MinSize=2&MaxSize=1");
+}
+
 static void probe_terminate(struct eks_call *x)
 {
 	eks_terminate(no_instance, &x->body);
@@ -736,7 +758,8 @@ enum probe_is {
 	OF_LAUNCHES = 8,
 	OF_NOTHING = 16,
 	OF_TEMPLATE = 32,
-	OF_BLOCK = 64
+	OF_BLOCK = 64,
+	OF_NEW = 128
 };
 
 static const struct probe {
@@ -761,6 +784,8 @@ static const struct probe {
 	  "grows the group, and cancels what does not come" },
 	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
 	  "keeps Auto Scaling from choosing a machine to end" },
+	{ "autoscaling:UpdateAutoScalingGroup", OF_GROUP | OF_NEW, PERMISSION_ALWAYS, probe_new,
+	  "protects new machines by the group's own setting; only with protection: group" },
 	{ "autoscaling:TerminateInstanceInAutoScalingGroup", OF_GROUP | OF_NOTHING, PERMISSION_ALWAYS, probe_terminate,
 	  "removes a machine by name" },
 	{ "autoscaling:PutWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_put_pool,
@@ -797,6 +822,7 @@ static void skip_probes(struct eks_call *x)
 		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
 		    ((p->is & OF_TEMPLATE) && !tells_by_template(x)) ||
 		    ((p->is & OF_BLOCK) && !is_block(&x->seen.nodegroup)) ||
+		    ((p->is & OF_NEW) && !x->settings.protects_new) ||
 		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
 			continue;
 		if (x->group || !((p->is & OF_GROUP) || (p->write == probe_group && !x->settings.tag_count)))
@@ -902,6 +928,7 @@ static const struct step
 	change = { .decide = decide },
 	protect = { "SetInstanceProtection", protect_is_due, true, protect_write, NULL, NULL, NULL },
 	release = { "SetInstanceProtection", release_is_due, true, release_write, NULL, NULL, NULL },
+	protect_new = { "UpdateAutoScalingGroup", new_are_due, false, new_write, NULL, NULL, NULL },
 	put_pool = { "PutWarmPool", put_pool_is_due, false, put_pool_write, NULL, NULL, NULL },
 	config = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, NULL, NULL },
 	config_if_free = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, config_forgives, NULL },
@@ -931,7 +958,7 @@ static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_CANCEL] = PLAN(&locate, &group, &change, &protect, &put_pool, &terminate, &again, &rest, &protect,
 				 &size, &config_if_free),
 	[PROVIDER_CHECK] = PLAN(&identity, &probe),
-	[PROVIDER_PROTECT] = PLAN(&locate, &group, &change, &protect, &release),
+	[PROVIDER_PROTECT] = PLAN(&locate, &group, &change, &protect_new, &protect, &release),
 };
 
 static void add_update_failure(struct eks_call *x)

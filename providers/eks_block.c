@@ -9,12 +9,13 @@ struct eks_block {
 	const char *cluster, *nodegroup, *region;
 	const char *auto_scaling_group, *tags; /* "": not given */
 	const char *endpoint;		       /* NULL: not given */
-	int64_t autoscaler_tags, launch, warm_pool;
+	int64_t autoscaler_tags, launch, warm_pool, protection;
 };
 BLOCK_FITS(struct eks_block);
 
 static const char *const tag_manners[] = { "refuse", "ignore", NULL };
 static const char *const launches[] = { "capacity", "instances", NULL };
+static const char *const protections[] = { "machines", "group", NULL };
 static const char *const warm_pools[] = { "existing", "nodegroup", "autoScalingGroup", NULL };
 
 /* A row reads best on two lines. */
@@ -42,6 +43,9 @@ static const struct schema_row rows[] = {
 	{ .key = "warmPool", .type = SCHEMA_CHOICE, BLOCK_AT(eks_block, warm_pool), .fallback = "existing",
 	  .choices = warm_pools,
 	  .help = "Where standby machines are kept. existing: in the group's warm pool; without one there is no standby. nodegroup, autoScalingGroup: creates one if there is none, through EKS (warmPoolConfig) or Auto Scaling." },
+	{ .key = "protection", .type = SCHEMA_CHOICE, BLOCK_AT(eks_block, protection), .fallback = "machines",
+	  .choices = protections,
+	  .help = "What keeps Auto Scaling from choosing a machine to end. machines: each is protected once it is seen in service. group: the group's NewInstancesProtectedFromScaleIn, too, so that none is ever open to it; lifted with the rest. Only beside autoScalingGroup or tags: an update by EKS would leave machines behind." },
 	{ .key = "endpoint", .type = SCHEMA_URL, BLOCK_AT(eks_block, endpoint), .shown = "AWS_ENDPOINT_URL, or the region's own",
 	  .help = "One URL for all AWS services, below amazonaws.com or api.aws, or on this machine." },
 };
@@ -113,6 +117,8 @@ static const struct block_key keys[] = {
 
 static const struct openapi_rule rules[] = {
 	{ "eks", "!(has(self.autoScalingGroup) && has(self.tags))", "tags beside autoScalingGroup: delete one" },
+	{ "eks", "!has(self.protection) || self.protection != 'group' || has(self.autoScalingGroup) || has(self.tags)",
+	  "protection: group, of a node group that EKS manages: only beside autoScalingGroup or tags" },
 	{ "node group",
 	  "!(has(self.eks) && has(self.standby) && has(self.standby.max) && self.standby.max > 0 && "
 	  "has(self.capacityType) && self.capacityType == 'spot')",
@@ -125,6 +131,10 @@ static void check(const void *record, const struct block_group *g, struct findin
 
 	if (eks->auto_scaling_group[0] && eks->tags[0])
 		schema_find_key(f, eks->node, "tags", "tags beside autoScalingGroup", "one of the two", "delete one");
+	if (eks->protection && !eks->auto_scaling_group[0] && !eks->tags[0])
+		schema_find_key(f, eks->node, "protection", "group, of a node group that EKS manages",
+				"group beside autoScalingGroup or tags only",
+				"delete it: an update by EKS would leave machines behind");
 	if (g->has_standby && g->capacity == BLOCK_SPOT)
 		schema_find_key(f, g->standby, "max", "standby of spot machines on EKS",
 				"0: a warm pool holds no spot machines", "give standby to an on-demand group");

@@ -379,13 +379,17 @@ const char *eks_operator_owns(const struct eks_group *g, struct arena *a)
 			   g->name, g->operated_by);
 }
 
-static void count_protected(const struct eks_group *g, struct group_description *out)
+static void count_protected(const struct eks_seen *s, struct group_description *out)
 {
+	const struct eks_group *g = &s->group;
+
 	for (size_t i = 0; i < g->instance_count; i++) {
 		out->exposed += is_in_service(&g->instances[i]) && !g->instances[i].is_protected;
 		out->guarded += is_in_service(&g->instances[i]) && g->instances[i].is_protected;
 	}
-	if (g->protects_new)
+	if (s->sets_new)
+		out->new_machines = g->protects_new ? NEW_MACHINES_GUARDED : NEW_MACHINES_EXPOSED;
+	else if (g->protects_new)
 		out->guarded = 0; /* the group's own setting, and not ours to lift */
 }
 
@@ -413,9 +417,11 @@ static void tell_rebalancing(const struct eks_group *g, struct arena *a, struct 
 }
 
 /* What others launch beyond the size is theirs to end, by a lower size, which spares what is protected. */
-static void tell_own_protection(const struct eks_group *g, struct arena *a, struct group_description *out)
+static void tell_own_protection(const struct eks_seen *s, struct arena *a, struct group_description *out)
 {
-	if (g->protects_new)
+	const struct eks_group *g = &s->group;
+
+	if (g->protects_new && !s->sets_new)
 		add_caution(out, a,
 			    text_printf(a,
 					"the group itself protects new machines from scale-in, also those that an "
@@ -480,9 +486,9 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	add_machines(s, g->instances, g->instance_count, a, out);
 	add_machines(s, s->pool, s->pool_count, a, out);
 	add_failures(s, a, out);
-	count_protected(g, out);
+	count_protected(s, out);
 	tell_rebalancing(g, a, out);
-	tell_own_protection(g, a, out);
+	tell_own_protection(s, a, out);
 	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
 	out->abilities = abilities_of(s, a, &out->lacks);
@@ -509,6 +515,11 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 	if (p->exists && p->least > 0 && p->prepared >= 0 && !pool_is_nodegroups(s))
 		list[d->beside_count++] =
 			"set MinSize of the warm pool to 0, so that growing takes its machines and buys none";
+	if (settings->protects_new && g->is_managed)
+		add_caution(
+			d, a,
+			"protection: group is not followed, as EKS manages the group: an update would not end what it "
+			"launches beyond the size; leave it out");
 	if (p->exists && settings->launch == EKS_LAUNCH_INSTANCES)
 		list[d->beside_count++] = "grow by SetDesiredCapacity, not by LaunchInstances, as there is a warm pool";
 	if (g->is_tagged)
@@ -747,15 +758,19 @@ static bool decide_protect(const struct deciding *d)
 {
 	const struct eks_group *g = d->group;
 	struct eks_change *x = d->change;
+	bool on = d->call->desired, has_room = alive(g) <= g->desired;
+	bool is_theirs = g->protects_new && !d->seen->sets_new;
 	int64_t guarded = 0;
 
+	x->protects_new = on;
+	x->must_set_new = d->seen->sets_new && g->protects_new != on && (has_room || !on);
 	x->to_release = arena_array(d->arena, const char *, g->instance_count);
 	for (size_t i = 0; i < g->instance_count; i++)
 		guarded += is_in_service(&g->instances[i]) && g->instances[i].is_protected;
-	int64_t surplus = d->call->desired ? guarded - g->desired : guarded;
-	if (d->call->desired && alive(g) <= g->desired)
+	int64_t surplus = on ? guarded - g->desired : guarded;
+	if (on && has_room)
 		protect_others(d);
-	for (size_t i = g->instance_count; i-- > 0 && surplus > 0 && !g->protects_new;)
+	for (size_t i = g->instance_count; i-- > 0 && surplus > 0 && !is_theirs;)
 		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected) {
 			x->to_release[x->release_count++] = g->instances[i].id;
 			surplus--;

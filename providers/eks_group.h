@@ -16,7 +16,8 @@ struct eks_seen {
 	millis now;	     /* as AWS's clock says */
 	int64_t told_before; /* number of the newest failure that an earlier look read; 0: none did */
 	bool was_pool_denied;
-	enum eks_warm_pool warm_pool;		     /* how it is sized, or to be made */
+	bool sets_new;		      /* the settings want the group to protect what is new, and it may */
+	enum eks_warm_pool warm_pool; /* how it is sized, or to be made */
 	const struct instance_store *instance_store; /* of its launch template; NULL: nobody asked */
 };
 
@@ -47,6 +48,7 @@ enum error_kind eks_failure_kind(const char *code, const char *message, millis *
 struct eks_change {
 	const char **victims, **to_protect, **to_release; /* to_release: from protection */
 	size_t victim_count, protect_count, release_count;
+	bool must_set_new, protects_new; /* the group's own setting, to the latter */
 	bool must_size;
 	int64_t target;	   /* of the desired size */
 	int64_t to_launch; /* by LaunchInstances, in place of must_size */

@@ -15,7 +15,7 @@
 /* The keys of a node group in the manifest. */
 
 struct settings_text {
-	const char *cluster, *nodegroup, *region, *group, *tags, *endpoint, *launch, *warm_pool, *tagged;
+	const char *cluster, *nodegroup, *region, *group, *tags, *endpoint, *launch, *warm_pool, *tagged, *protection;
 };
 
 static const struct field settings_fields[] = {
@@ -28,6 +28,7 @@ static const struct field settings_fields[] = {
 	FIELD(struct settings_text, launch, FIELD_STRING, "launch"),
 	FIELD(struct settings_text, warm_pool, FIELD_STRING, "warmPool"),
 	FIELD(struct settings_text, tagged, FIELD_STRING, "clusterAutoscalerTags"),
+	FIELD(struct settings_text, protection, FIELD_STRING, "protection"),
 };
 static const struct record_spec settings_record = RECORD(struct settings_text, settings_fields);
 
@@ -62,15 +63,17 @@ static bool choose(const char *key, const char *text, const char *allowed, int *
 
 static bool read_choices(const struct settings_text *t, struct eks_settings *out, struct error *e)
 {
-	int launch, pool, manner;
+	int launch, pool, manner, protection;
 
 	if (!choose("launch", t->launch, "capacity, instances", &launch, e) ||
 	    !choose("warmPool", t->warm_pool, "existing, nodegroup, autoScalingGroup", &pool, e) ||
-	    !choose("clusterAutoscalerTags", t->tagged, "refuse, ignore", &manner, e))
+	    !choose("clusterAutoscalerTags", t->tagged, "refuse, ignore", &manner, e) ||
+	    !choose("protection", t->protection, "machines, group", &protection, e))
 		return false;
 	out->launch = (enum eks_launch)launch;
 	out->warm_pool = (enum eks_warm_pool)pool;
 	out->takes_tagged = manner == 1;
+	out->protects_new = protection == 1;
 	return true;
 }
 
@@ -142,6 +145,10 @@ static bool check_settings(const struct eks_settings *s, struct error *e)
 		return error_set(e, ERROR_INVALID,
 				 "nothing says which Auto Scaling group; allowed: cluster and nodegroup, or "
 				 "autoScalingGroup, or tags");
+	if (s->protects_new && !s->auto_scaling_group && !s->tag_count)
+		return error_set(
+			e, ERROR_INVALID,
+			"protection: group needs autoScalingGroup or tags, of a group that EKS does not manage");
 	if (s->warm_pool == EKS_POOL_NODEGROUP && !has_nodegroup)
 		return error_set(e, ERROR_INVALID, "warmPool: nodegroup needs cluster and nodegroup");
 	if (s->endpoint && !aws_is_own_url(s->endpoint))
@@ -280,6 +287,12 @@ void eks_protect(const char *group, const char *const *ids, size_t count, bool i
 	for (size_t i = 0; i < count; i++)
 		write_member("InstanceIds", i, ids[i], out);
 	buf_printf(out, "&ProtectedFromScaleIn=%s", is_protected ? "true" : "false");
+}
+
+void eks_protect_new(const char *group, bool is_protected, struct buf *out)
+{
+	write_form("UpdateAutoScalingGroup", group, out);
+	buf_printf(out, "&NewInstancesProtectedFromScaleIn=%s", is_protected ? "true" : "false");
 }
 
 void eks_put_pool(const char *group, const struct eks_pool_size *size, struct buf *out)
@@ -527,6 +540,7 @@ static bool read_group(const struct xml_node *node, struct arena *a, struct eks_
 	g->zones = t.zones.items;
 	g->zone_count = t.zones.count;
 	g->is_tagged = names_autoscaler(&t.tags);
+	g->is_managed = text_is_among("eks:nodegroup-name", t.tags.items, t.tags.count);
 	g->may_launch = !is_suspended(&t.suspended, "Launch");
 	if (!*g->template_id) {
 		g->template_id = t.mixed_id;

@@ -25,6 +25,7 @@ struct eks_settings {
 	enum eks_launch launch;
 	enum eks_warm_pool warm_pool;
 	bool takes_tagged; /* also what is tagged for Cluster Autoscaler */
+	bool protects_new; /* by the setting of the Auto Scaling group, which EKS must not manage */
 };
 
 bool eks_read_settings(const char *json, struct arena *a, struct eks_settings *out, struct error *e) MUST_USE;
@@ -54,6 +55,7 @@ void eks_describe_hooks(const char *group, struct buf *out);
 void eks_set_size(const char *group, int64_t desired, struct buf *out);
 void eks_terminate(const char *id, struct buf *out);
 void eks_protect(const char *group, const char *const *ids, size_t count, bool is_protected, struct buf *out);
+void eks_protect_new(const char *group, bool is_protected, struct buf *out);
 void eks_put_pool(const char *group, const struct eks_pool_size *size, struct buf *out);
 /* zone NULL: the group has one. */
 void eks_launch_instances(const char *group, int64_t count, const char *zone, const char *token, struct buf *out);
@@ -90,6 +92,7 @@ struct eks_group {
 	size_t zone_count;
 	struct eks_pool pool;
 	bool is_tagged;		 /* for Cluster Autoscaler */
+	bool is_managed;	 /* by EKS: it is of a managed node group */
 	const char *operated_by; /* the service that alone may change it; "": anybody may */
 	bool protects_new;	 /* from scale-in, by its own setting */
 	bool rebalances;	 /* its zones: the process AZRebalance is not suspended */

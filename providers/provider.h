@@ -55,6 +55,13 @@ struct launch_failure {
 	millis back_off;		  /* how long that lasts for this code, as the field knows; 0: not told */
 };
 
+/* What the cloud keeps of a machine that is new: whether it may choose it to end. */
+enum new_machines {
+	NEW_MACHINES_THEIRS,  /* as somebody else has set it, or never */
+	NEW_MACHINES_EXPOSED, /* it may, until PROVIDER_PROTECT sets the group otherwise */
+	NEW_MACHINES_GUARDED  /* it may not, as we have set the group */
+};
+
 /* What the cloud says of a group. Texts and lists live in the call's arena. */
 struct group_description {
 	int64_t min, max;	  /* the cloud's own bounds */
@@ -89,6 +96,7 @@ struct group_description {
 	/* Machines in service that the cloud may choose to end, and that PROVIDER_PROTECT keeps from that; those that
 	 * are kept from it by us. */
 	int64_t exposed, guarded;
+	enum new_machines new_machines;
 };
 
 #define END_UNHELD (-1)

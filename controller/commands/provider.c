@@ -229,6 +229,8 @@ static void tell_changes(struct group_check *g, struct arena *a)
 		say(&g->would, a,
 		    "protect %" PRId64 " machine%s in service at once, so that none ends by the cloud's own choice",
 		    d->exposed, d->exposed == 1 ? "" : "s");
+	if (d->new_machines == NEW_MACHINES_EXPOSED)
+		say(&g->would, a, "set the group so that it protects new machines from scale-in");
 	for (size_t i = 0; i < d->beside_count; i++)
 		say(&g->would, a, "%s, when it first changes the size", d->besides[i]);
 }

@@ -182,7 +182,8 @@ static bool is_exposed(const struct node_group *g)
 	    !node_group_can(g, PROVIDER_PROTECTS))
 		return false;
 	/* Of more than are asked for the cloud is about to end some, and chooses. */
-	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
+	return alive <= g->seen.desired ? g->seen.exposed > 0 || g->seen.new_machines == NEW_MACHINES_EXPOSED
+					: g->seen.guarded > g->seen.desired;
 }
 
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
@@ -207,7 +208,8 @@ static void guard(struct node_group *g, bool on)
 /* Machines that an earlier life protected, of a group that is not ours any more. */
 static bool is_left_guarded(const struct node_group *g)
 {
-	return !node_group_is_ours(g) && g->seen.guarded > 0 && node_group_can(g, PROVIDER_PROTECTS);
+	return !node_group_is_ours(g) && node_group_can(g, PROVIDER_PROTECTS) &&
+	       (g->seen.guarded > 0 || g->seen.new_machines == NEW_MACHINES_GUARDED);
 }
 
 /* Once nothing is under way there. */

@@ -145,6 +145,9 @@ static void write_description(const struct group_description *d, struct buf *out
 	write_number(out, "standby", d->standby);
 	buf_printf(out, ",\"is_busy\":%s", d->is_busy ? "true" : "false");
 	write_number(out, "ends_at", d->ends_at);
+	write_number(out, "exposed", d->exposed);
+	write_number(out, "guarded", d->guarded);
+	write_number(out, "new_machines", d->new_machines);
 	write_number(out, "abilities", d->abilities);
 	write_member(out, "lacks", d->lacks);
 	buf_text(out, ",\"machines\":[");

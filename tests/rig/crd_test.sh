@@ -201,7 +201,9 @@ both accepted 'an AKS group, told twice' \
 	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p } } ]"
 both accepted 'a simulated group' "$O, nodeGroups: [ { name: a, simulated: { endpoint: \"http://127.0.0.1:1\" } } ]"
 both accepted 'an EKS group with everything' \
-	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, clusterAutoscalerTags: ignore, launch: instances, warmPool: nodegroup, endpoint: \"https://x.vpce.amazonaws.com\" } } ]"
+	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, clusterAutoscalerTags: ignore, launch: instances, warmPool: nodegroup, protection: group, endpoint: \"https://x.vpce.amazonaws.com\" } } ]"
+both refused 'protection by the setting of a group that EKS manages' \
+	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, protection: group } } ]"
 both refused 'an Auto Scaling group named and searched' \
 	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, tags: t } } ]"
 both refused 'standby of spot machines on EKS' \

@@ -186,7 +186,7 @@ def karpenter(s):
     grows(s)
     shrinks(s, hosts)
     replaces(s, hosts)
-    buffers(s)
+    buffers(s, controller)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     hosts.ended.set()
     s.check('the NodePool was never larger than its max', max(look[1] for look in hosts.seen) <= 6)
@@ -260,14 +260,16 @@ def writes(s):
             for w in wrote(s, verb, resource, sub)]
 
 
-def buffers(s):
-    """Room for as many pods as were decided and neither serve nor start, in the words of the API."""
+def buffers(s, controller):
+    """Room for as many pods as were decided and neither serve nor start, in the words of the API. Nobody here brings nodes for it."""
     s.expect('a CapacityBuffer is made', lambda: buffer_of(s))
     made = buffer_of(s) or {'spec': {}, 'metadata': {}}
     s.check(f"it is about the Deployment: {made['spec'].get('scalableRef')}",
             made['spec'].get('scalableRef') == {'apiGroup': 'apps', 'kind': 'Deployment', 'name': 'embed'})
     s.check('its strategy is active capacity', made['spec'].get('provisioningStrategy') == 'buffer.x-k8s.io/active-capacity')
     s.expect('of four two serve: room for two', lambda: (buffer_of(s) or made)['spec'].get('replicas') == 2)
+    sizes = [o['to'] for o, _ in controller.lines() if o and o.get('event') == 'capacity-buffer-applied']
+    s.check(f'it stood though no node came: {sizes}', sizes == [2])
     s.check('nobody set the replicas of embed', s.kube.one('Deployment', 'embed', world.SPACE)['spec']['replicas'] == 2)
 
 

@@ -77,6 +77,7 @@ void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256
 static void enter(struct cloud_machine *m, enum machine_step step, millis lasts)
 {
 	m->step = step;
+	m->is_protected |= step == STEP_RUNNING && m->group->protects_new;
 	m->since = wire_now();
 	m->due = lasts < 0 ? 0 : wire_now() + (lasts ? lasts : 1);
 }

@@ -71,6 +71,7 @@ struct cloud_group {
 	const char *ailment; /* NULL: none */
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
+	bool protects_new;   /* by its own setting: what comes into service is protected */
 	bool is_scaling_in;  /* they did */
 	millis hook;	     /* what is launched is held so long by a lifecycle hook, and boots only then */
 	millis hook_beside;  /* or boots meanwhile */

@@ -77,8 +77,9 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	buf_printf(out,
 		   "<member><AutoScalingGroupName>asg-%s</AutoScalingGroupName><MinSize>%" PRId64
 		   "</MinSize><MaxSize>%" PRId64 "</MaxSize><DesiredCapacity>%" PRId64
-		   "</DesiredCapacity><AvailabilityZones><member>%s</member></AvailabilityZones><Instances>",
-		   g->name, g->min, g->max, g->desired, g->zone);
+		   "</DesiredCapacity><NewInstancesProtectedFromScaleIn>%s</NewInstancesProtectedFromScaleIn>"
+		   "<AvailabilityZones><member>%s</member></AvailabilityZones><Instances>",
+		   g->name, g->min, g->max, g->desired, g->protects_new ? "true" : "false", g->zone);
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
 		buf_printf(out,
 			   "<member><InstanceId>%s</InstanceId><InstanceType>%s</InstanceType><AvailabilityZone>%s"
@@ -305,6 +306,17 @@ static void protect(struct wire_call *c)
 	answer(c, "SetInstanceProtection", &nothing);
 }
 
+static void update_group(struct wire_call *c, struct cloud_group *g)
+{
+	char word[16];
+	struct buf nothing = { 0 };
+
+	cloud_note_past(g);
+	g->protects_new = !strcmp(field(c->body, "NewInstancesProtectedFromScaleIn", word, sizeof word), "true");
+	cloud_note_past(g);
+	answer(c, "UpdateAutoScalingGroup", &nothing);
+}
+
 static void serve_action(struct wire_call *c)
 {
 	char action[64], name[80];
@@ -336,6 +348,8 @@ static void serve_action(struct wire_call *c)
 		launch_instances(c, g);
 	else if (!strcmp(action, "SetInstanceProtection"))
 		protect(c);
+	else if (!strcmp(action, "UpdateAutoScalingGroup"))
+		update_group(c, g);
 	else
 		refuse(c, 400, "InvalidAction");
 }

@@ -15,12 +15,13 @@
 
 #include <cmocka.h>
 
-#define CHAT(groups)                                                                                                   \
+#define CHAT(groups) CHAT_THAT("act", groups)
+#define CHAT_THAT(mode, groups)                                                                                        \
 	"apiVersion: preheat.dev/v1alpha1\n"                                                                           \
 	"kind: WarmPool\n"                                                                                             \
 	"metadata: { name: chat, namespace: llm }\n"                                                                   \
 	"spec:\n"                                                                                                      \
-	"  mode: act\n"                                                                                                \
+	"  mode: " mode "\n"                                                                                           \
 	"  class: interactive\n"                                                                                       \
 	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                            \
 	"  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1, kind: "        \
@@ -43,6 +44,9 @@
 	"provider: eks, instanceType: g5.xlarge, eks: { cluster: world, nodegroup: " name \
 	", region: eu-west-1, endpoint: "                                                 \
 	"\"" CLOUD_AWS "\" }"
+#define OWN(name)                                                                         \
+	"provider: eks, instanceType: g5.xlarge, eks: { cluster: world, nodegroup: " name \
+	", autoScalingGroup: asg-" name ", protection: group, region: eu-west-1, endpoint: \"" CLOUD_AWS "\" }"
 #define AKS(name)                                                                                                  \
 	"provider: aks, instanceType: Standard_NC4as_T4_v3, aks: { resourceGroup: rg, cluster: world, pool: " name \
 	", "                                                                                                       \
@@ -52,6 +56,9 @@ static const struct replica_settings on_simulated = { .manifest = CHAT(GROUP("fi
 									       GROUP("second", "1.21", SIMULATED)) };
 static const struct replica_settings on_eks = { .manifest = CHAT(GROUP("first", "0.48", EKS("first"))
 									 GROUP("second", "1.21", EKS("second"))) };
+#define OF_OWN GROUP("first", "0.48", OWN("first")) GROUP("second", "1.21", OWN("second"))
+static const struct replica_settings on_own = { .manifest = CHAT(OF_OWN) },
+				     paused_on_own = { .manifest = CHAT_THAT("paused", OF_OWN) };
 static const struct replica_settings on_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
 									 GROUP("second", "1.21", AKS("second"))) };
 static const struct replica_settings beside_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
@@ -630,12 +637,17 @@ static void a_machine_that_fails_its_health_check_is_replaced(void **state)
 	is_let(OWNER_REPLACES_THE_UNHEALTHY);
 }
 
-static bool are_all_protected(void)
+static bool is_any_exposed(void)
 {
 	for (const struct cloud_machine *m = first->machines; m; m = m->next)
 		if (m->step == STEP_RUNNING && m->is_to_run && !m->is_protected)
-			return false;
-	return world_is_at_rest();
+			return true;
+	return false;
+}
+
+static bool are_all_protected(void)
+{
+	return !is_any_exposed() && world_is_at_rest();
 }
 
 /* Those that came with the last growth, too. */
@@ -652,6 +664,36 @@ static void machines_are_protected_once_they_run(void **state)
 	int64_t changes = first->changes;
 	run(30 * SECOND);
 	assert_true(first->changes - changes <= 1);
+}
+
+static bool serve_eight_never_exposed(void)
+{
+	assert_false(is_any_exposed());
+	return serves_eight();
+}
+
+static bool none_is_protected(void)
+{
+	bool is_any = first->protects_new || second->protects_new;
+
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		is_any |= m->is_protected;
+	return !is_any;
+}
+
+/* Where EKS does not manage the group it protects what it launches itself, and no more once its pool is paused: an
+ * instance refresh would wait for each. */
+static void what_a_group_of_ones_own_launches_is_never_exposed(void **state)
+{
+	(void)state;
+	begin_with(&on_own);
+	until(are_all_protected, 3 * MINUTE, "the first are protected");
+	assert_true(first->protects_new && second->protects_new);
+	chat->rate = 6;
+	until(serve_eight_never_exposed, 30 * MINUTE, "replicas for the traffic serve");
+	replica_kill(0);
+	replica_start(0, &paused_on_own);
+	until(none_is_protected, 5 * MINUTE, "all of it is lifted");
 }
 
 /* An owner at work may have lifted it, and wants to end them. */
@@ -771,6 +813,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_refresh_is_let),
 		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
+		ON_EKS(what_a_group_of_ones_own_launches_is_never_exposed),
 		SCENARIO(nothing_is_protected_while_an_owner_is_at_work),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
 	};

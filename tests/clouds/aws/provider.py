@@ -246,6 +246,27 @@ def discovery(drive):
     assert drive.description("p5", tagged)["desired"] == 3
 
 
+EXPOSED_THEN_GUARDED = ("", "exposed", "guarded")  # enum new_machines
+
+
+def own_protection(drive):
+    """A group that EKS does not manage protects what is new by its own setting, until that is lifted with the rest."""
+    own = {"autoScalingGroup": "own-asg", "protection": "group"}
+
+    def seen():
+        d = drive.description(None, own)
+        return EXPOSED_THEN_GUARDED[d["new_machines"]], d["exposed"], d["guarded"]
+
+    assert seen() == ("exposed", 55, 0), seen()
+    drive.done("protect", None, own, token="new1", desired=1)
+    assert seen() == ("guarded", 0, 55), seen()
+    drive.done("grow", None, own, token="new2", desired=57)
+    drive.settled(57, None, own)
+    assert seen() == ("guarded", 0, 57), seen()
+    drive.done("protect", None, own, token="new3", desired=0)
+    assert seen() == ("exposed", 57, 0), seen()
+
+
 def reservations(drive):
     """When a Capacity Block ends stands in EC2, under what the launch template names."""
     left = drive.description("block")["ends_at"] / 1000 - time.time()
@@ -256,7 +277,7 @@ def main():
     if sys.argv[2] in ("credentials", "hurried"):
         return {"credentials": credentials, "hurried": hurried}[sys.argv[2]]()
     drive = Driven(KEYS)
-    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, reservations, failures, discovery):
+    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, reservations, failures, discovery, own_protection):
         test(drive)
         print(f"ok: {test.__name__}")
     drive.close()

@@ -22,7 +22,7 @@ check=("$packages/venv/bin/python" -B tests/clouds/aws/wire.py)
 "${check[@]}" --testing "$FOLDER/credentials.wire" AssumeRoleWithWebIdentity GetCallerIdentity
 "${check[@]}" "$FOLDER/calls.wire" DescribeNodegroup DescribeAutoScalingGroups DescribeScalingActivities DescribeWarmPool \
 	DescribeLifecycleHooks \
-	SetDesiredCapacity SetInstanceProtection TerminateInstanceInAutoScalingGroup PutWarmPool LaunchInstances \
+	SetDesiredCapacity SetInstanceProtection UpdateAutoScalingGroup TerminateInstanceInAutoScalingGroup PutWarmPool LaunchInstances \
 	UpdateNodegroupConfig DescribeUpdate DescribeLaunchTemplateVersions DescribeCapacityReservations
 python3 -B tests/clouds/least.py aws "$FOLDER/calls.wire"
 "${check[@]}" "$FOLDER/hurried.wire" AssumeRoleWithWebIdentity

@@ -346,6 +346,29 @@ static void room_is_kept_by_a_buffer(void **state)
 	assert_non_null(strstr(asked("PATCH", "chat-preheat"), "\"replicas\":1"));
 }
 
+/* The other autoscaler goes on by itself: what it brings late was not asked for in vain. */
+static void a_buffer_stands_while_nodes_do_not_come(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	decide(3);
+	forget_log();
+	static const struct pool_decision late[] = {
+		{ .wished = 1, .floor = 3, .decided = 1, .held_by = LIMIT_STOCKOUT },
+		{ .wished = 1, .floor = 3, .decided = 1, .held_by = LIMIT_MIN },
+		{ .wished = 3, .decided = 2, .held_by = LIMIT_NONE },
+	};
+	for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+		act_on_decision(c, (struct group_decision){ 0 }, late[i]);
+		settle_calls();
+		assert_int_equal(server.log_count, 0);
+	}
+	act_on_decision(c, (struct group_decision){ 0 },
+			(struct pool_decision){ .wished = 3, .decided = 2, .held_by = LIMIT_BUDGET });
+	settle_calls();
+	assert_non_null(strstr(asked("PATCH", "chat-preheat"), "\"replicas\":1"));
+}
+
 static void an_older_version_does_too(void **state)
 {
 	(void)state;
@@ -423,6 +446,7 @@ int main(void)
 		SCALED(never_fewer_than_serve_outside_of_drains),
 		SCALED(what_was_lowered_counts_for_a_moment),
 		BUFFERED(room_is_kept_by_a_buffer),
+		BUFFERED(a_buffer_stands_while_nodes_do_not_come),
 		BUFFERED(an_older_version_does_too),
 		BUFFERED(without_buffers_nothing_is_written),
 		BUFFERED(a_hung_buffer_ends_when_we_stop),

@@ -390,7 +390,7 @@ static inline void look_at_pools(struct controller *c)
 }
 
 /* Acts as the policy would have it: one decision for the first pool's first group, `decided` for each pool. */
-static inline void act_on(struct controller *c, struct group_decision first, int64_t decided)
+static inline void act_on_decision(struct controller *c, struct group_decision first, struct pool_decision decision)
 {
 	struct pool_plan pools[4] = { 0 };
 	struct group_decision groups[4][4] = { { first } };
@@ -399,11 +399,16 @@ static inline void act_on(struct controller *c, struct group_decision first, int
 	c->snapshot.now = clock_now(c->clock);
 	c->plan = (struct plan){ .pools = pools, .pool_count = fleet_of(c)->pool_count };
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
-		pools[i].decision.decided = decided;
+		pools[i].decision = decision;
 		pools[i].groups = groups[i];
 		pools[i].group_count = fleet_of(c)->pools[i].group_count;
 	}
 	c->has_decided = true;
 	tick_act(c);
 	c->plan = (struct plan){ 0 };
+}
+
+static inline void act_on(struct controller *c, struct group_decision first, int64_t decided)
+{
+	act_on_decision(c, first, (struct pool_decision){ .decided = decided });
 }

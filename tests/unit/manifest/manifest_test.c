@@ -95,7 +95,7 @@ static void the_text_of_the_design(void **state)
 	assert_string_equal(g->provider, "eks");
 	assert_string_equal(g->settings, "{\"cluster\":\"prod\",\"nodegroup\":\"g5-od\",\"region\":\"eu-west-1\","
 					 "\"clusterAutoscalerTags\":\"refuse\",\"launch\":\"capacity\","
-					 "\"warmPool\":\"existing\"}");
+					 "\"warmPool\":\"existing\",\"protection\":\"machines\"}");
 	assert_int_equal(g->capacity_type, CAPACITY_ON_DEMAND);
 	assert_int_equal(g->price_per_hour, 1210000);
 	assert_int_equal(g->min_nodes, 1);

@@ -381,6 +381,8 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g }, { name: g }"), 6, 38, "spec.nodeGroups[1].name", "the same group twice" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a, tags: b } }"), 6,
 		  100, FIRST ".eks.tags", "tags beside autoScalingGroup" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, protection: group } }"), 6, 85,
+		  FIRST ".eks.protection", "beside autoScalingGroup or tags only" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, clusterAutoscalerTags: maybe } }"), 6,
 		  96, FIRST ".eks.clusterAutoscalerTags", "refuse, ignore" },
 		{ GROUPS("{ name: g, capacityType: spot, standby: { max: 1 }, eks: { cluster: c, nodegroup: ng, "

@@ -36,6 +36,10 @@ static void write_protect(struct buf *out)
 {
 	eks_protect("eks-ng1-abc", ids, 2, true, out);
 }
+static void write_protect_new(struct buf *out)
+{
+	eks_protect_new("eks-ng1-abc", true, out);
+}
 static void write_pool(struct buf *out)
 {
 	eks_put_pool("eks-ng1-abc", &(struct eks_pool_size){ 1, 4, "Stopped", true }, out);
@@ -72,7 +76,8 @@ static const struct {
 	{ 9, "aws/autoscaling.json", write_protect },	     { 10, "aws/autoscaling.json", write_pool },
 	{ 11, "aws/autoscaling.json", write_describe_pool }, { 14, "aws/autoscaling.json", write_launch },
 	{ 0, "aws/autoscaling.json", write_pool_page },	     { 0, "aws/autoscaling.json", write_find },
-	{ 0, "aws/autoscaling.json", write_release },	     { 0, "aws/sts.json", eks_caller_identity },
+	{ 0, "aws/autoscaling.json", write_protect_new },    { 0, "aws/autoscaling.json", write_release },
+	{ 0, "aws/sts.json", eks_caller_identity },
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -295,12 +300,12 @@ static void the_body_of_a_change_is_known_to_the_model(void **state)
 static void every_operation_stands_in_the_policies(void **state)
 {
 	static const char *const files[] = { "deploy/iam/aws-policy.json", "deploy/iam/aws-standby.json",
-					     "deploy/iam/aws-launch.json" };
+					     "deploy/iam/aws-launch.json", "deploy/iam/aws-protection.json" };
 	CLEANUP(buf_release) struct buf policies = { 0 };
 	struct error e;
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof files / sizeof(const char *); i++)
 		assert_true(file_read(files[i], (size_t)1 << 16, &policies, &e));
 	for (size_t i = 0; i < FORMS; i++) {
 		CLEANUP(buf_release) struct buf form = { 0 }, action = { 0 };

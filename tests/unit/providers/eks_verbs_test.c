@@ -420,6 +420,56 @@ static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 			 ERROR_NONE);
 }
 
+#define NEW_ARE_SAFE "<NewInstancesProtectedFromScaleIn>true</NewInstancesProtectedFromScaleIn>"
+#define OF_EKS	     "<Tags><member><Key>eks:nodegroup-name</Key><Value>n</Value></member></Tags>"
+#define SET_NEW(on)  "UpdateAutoScalingGroup&AutoScalingGroupName=a&NewInstancesProtectedFromScaleIn=" on
+
+/* A group that EKS does not manage: what it launches is protected from the first second, and nothing is left behind. */
+static void a_group_protects_what_is_new_where_it_may(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME ",\"protection\":\"group\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_EXPOSED);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 }, { SET_NEW("true"), "", 0 },
+			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", NEW_ARE_SAFE), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_GUARDED);
+	assert_int_equal(s->call.description.caution_count, 0);
+	/* a lower size of somebody else: as many go as that says, and what they launch beyond it is theirs */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a") SAFE("i-0b")) NEW_ARE_SAFE), 0 },
+			     { UNPROTECT(ID("1", "i-0b")), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a") IN("i-0b"))), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) NEW_ARE_SAFE), 0 },
+			     { SET_NEW("false"), "", 0 }, { UNPROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+}
+
+/* Found by its name, and of a managed node group all the same. */
+static void a_group_of_eks_is_not_set(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME ",\"protection\":\"group\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", OF_EKS), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_THEIRS);
+	assert_non_null(strstr(s->call.description.cautions[0], "protection: group is not followed"));
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) OF_EKS), 0 },
+			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+}
+
 #define ZONES	  "<AvailabilityZones><member>z1</member><member>z2</member></AvailabilityZones>"
 #define SUSPENDED "<SuspendedProcesses><member><ProcessName>AZRebalance</ProcessName></member></SuspendedProcesses>"
 
@@ -802,6 +852,8 @@ int main(void)
 		TEST(machines_are_protected_from_the_first_look_on),
 		TEST(a_lower_size_of_the_owner_is_not_held_up),
 		TEST(protection_is_lifted_from_what_is_ours_no_more),
+		TEST(a_group_protects_what_is_new_where_it_may),
+		TEST(a_group_of_eks_is_not_set),
 		TEST(zones_that_are_balanced_are_told),
 		TEST(a_group_that_protects_by_itself_is_told),
 		TEST(growing_reads_first_and_protects_what_is_there),
