@@ -417,23 +417,32 @@ static void drive_buffer(struct controller *c, struct live_pool *p)
 
 /* --- both --- */
 
-/* Beside what was decided: what did not come, and may. Who brings the nodes tries again by itself, and would give up
- * what it began if it were asked for less. */
-static int64_t not_come(const struct controller *c, size_t pool)
+/* What the manifest and the budget keep back. */
+static bool is_kept_back(enum limit by)
+{
+	return by == LIMIT_MAX || by == LIMIT_BUDGET || by == LIMIT_RATE || by == LIMIT_GROWTH ||
+	       by == LIMIT_RESERVATION;
+}
+
+/* Nodes that do not come are decided no more, and stay asked for: who brings them tries again by itself, and would give
+ * up what it began if it were asked for less. */
+static int64_t asked_of_others(const struct controller *c, size_t pool, int64_t decided)
 {
 	const struct pool_decision *d = pool < c->plan.pool_count ? &c->plan.pools[pool].decision : NULL;
 
-	return d && d->held_by == LIMIT_STOCKOUT && d->wished > d->decided ? d->wished - d->decided : 0;
+	if (!d || is_kept_back(d->held_by))
+		return decided;
+	int64_t wished = d->wished > d->floor ? d->wished : d->floor;
+	return wished > decided ? wished : decided;
 }
 
 static void want(struct controller *c, size_t pool, int64_t decided)
 {
 	const struct pool_view *v = &c->pools[pool]->view;
-	int64_t beyond = decided - v->ready - v->starting - v->pending; /* what serves already */
+	int64_t served = v->ready + v->starting + v->pending, room = asked_of_others(c, pool, decided) - served;
 	bool is_driven = is_buffered(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT;
-	int64_t room = beyond + not_come(c, pool);
 
-	want_placeholders(c, pool, beyond);
+	want_placeholders(c, pool, decided - served);
 	c->pools[pool]->buffer.wanted = !is_driven ? ABSENT : room > 0 ? room : 0;
 }
 

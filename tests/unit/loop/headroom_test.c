@@ -353,10 +353,16 @@ static void a_buffer_stands_while_nodes_do_not_come(void **state)
 	have_pod(c, "a", CHAT, "m1", true);
 	decide(3);
 	forget_log();
-	act_on_decision(c, (struct group_decision){ 0 },
-			(struct pool_decision){ .wished = 3, .decided = 1, .held_by = LIMIT_STOCKOUT });
-	settle_calls();
-	assert_int_equal(server.log_count, 0);
+	static const struct pool_decision late[] = {
+		{ .wished = 1, .floor = 3, .decided = 1, .held_by = LIMIT_STOCKOUT },
+		{ .wished = 1, .floor = 3, .decided = 1, .held_by = LIMIT_MIN },
+		{ .wished = 3, .decided = 2, .held_by = LIMIT_NONE },
+	};
+	for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+		act_on_decision(c, (struct group_decision){ 0 }, late[i]);
+		settle_calls();
+		assert_int_equal(server.log_count, 0);
+	}
 	act_on_decision(c, (struct group_decision){ 0 },
 			(struct pool_decision){ .wished = 3, .decided = 2, .held_by = LIMIT_BUDGET });
 	settle_calls();
