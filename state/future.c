@@ -110,9 +110,12 @@ bool history_put_future_aside(const char *path, millis now, struct buf *aside, s
 		return false;
 	bool ok = find_first(h, now, &first, &is_all, e);
 	if (ok && first >= 0 && !is_all) {
-		ok = free_name(path, &name, e) && copy_whole(h, name.text, e) && cut(h, first, now, e);
+		bool is_copied = free_name(path, &name, e) && copy_whole(h, name.text, e);
+		ok = is_copied && cut(h, first, now, e);
 		if (ok)
 			buf_text(aside, name.text);
+		else if (is_copied)
+			unlink(name.text); /* else each try would leave one */
 	}
 	history_close(h);
 	return ok && (first < 0 || !is_all || history_set_aside(path, aside, e));

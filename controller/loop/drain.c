@@ -144,7 +144,7 @@ static void find_machine(struct drain *d, const struct node *n)
 {
 	const struct node_group *g = d->group >= 0 ? d->controller->groups[d->group] : NULL;
 
-	if (g && g->is_known && n && n->is_known && !node_group_machine(g, d->machine))
+	if (g && n && n->is_known && !node_group_machine(g, d->machine))
 		snprintf(d->machine, sizeof d->machine, "%s", machine_of_node(d->controller, n));
 }
 

@@ -415,6 +415,25 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	return s->kind != START_REFILL && now > deadline && cluster_told_since(c, deadline);
 }
 
+/* What it waits behind takes longer than a launch may: others are asked at once, not when that has failed. */
+static bool is_behind(const struct controller *c, const struct start *s, millis now)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+
+	return start_is_unasked(c, s) && g->ongoing.name && now > g->ongoing.began + patience(c, s);
+}
+
+static void look_elsewhere(struct controller *c, size_t index)
+{
+	const struct start *s = &c->starts.items[index];
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+
+	log_warn("start-refused", LOG_S("pool", fleet_of(c)->pools[s->pool].name),
+		 LOG_S("group", fleet_of(c)->groups[group].name),
+		 LOG_S("why", "the operation that the cloud works on there takes too long"), LOG_END);
+	starts_refuse(&c->starts, index, ERROR_UNAVAILABLE);
+}
+
 void start_progress_check(struct controller *c)
 {
 	millis now = clock_now(c->clock);
@@ -428,6 +447,8 @@ void start_progress_check(struct controller *c)
 	for (size_t i = c->starts.count; i-- > 0;) {
 		if (is_forgotten(c, &c->starts.items[i], now))
 			starts_drop(&c->starts, i);
+		else if (is_behind(c, &c->starts.items[i], now))
+			look_elsewhere(c, i);
 		else if (is_stuck(c, &c->starts.items[i], now))
 			end_stuck(c, i, now);
 	}

@@ -756,6 +756,43 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 	assert_true(cloud_awake(second) >= 3);
 }
 
+static bool has_failed(void)
+{
+	return first->failure_count > 0;
+}
+
+/*
+ * Agent pools fail minutes after they took the call, with a code that is known to last for an hour, and no other pool
+ * has any: pods that wait do not wait for all of that.
+ */
+static void what_fails_late_is_tried_again_within_the_hour(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	first->faults = (struct cloud_faults){ .stock_out = -1, .fails_after = 3 * MINUTE };
+	second->faults = (struct cloud_faults){ .stock_out = -1 };
+	chat->rate = 8;
+	until(has_failed, 30 * MINUTE, "the launch fails");
+	run(30 * SECOND); /* what was wished meanwhile is asked for once more, and taken */
+	first->faults = (struct cloud_faults){ 0 };
+	until(serves_eight, 30 * MINUTE, "it is asked again, and has machines");
+	assert_int_equal(cloud_awake(second), 0);
+}
+
+/* One operation a pool: what is wished meanwhile would wait for all of it, and for nothing. */
+static void who_waits_behind_what_takes_too_long_is_served_elsewhere(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	first->faults = (struct cloud_faults){ .stock_out = -1, .fails_after = 15 * MINUTE };
+	chat->rate = 4;
+	until(serves_eight, 14 * MINUTE, "the next pool has machines");
+	assert_false(has_failed());
+	first->faults = (struct cloud_faults){ 0 };
+	chat->rate = 0;
+	until(serves_four_at_most, 3 * HOUR, "it comes down");
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down_owners)
 #define ON_EKS(f)   cmocka_unit_test_setup_teardown(f, set_up_eks, tear_down_owners)
 
@@ -773,6 +810,10 @@ int main(int argc, char **argv)
 		SCENARIO(an_update_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
 		cmocka_unit_test_setup_teardown(who_raises_the_size_during_an_upgrade_keeps_its_machine, set_up_aks,
+						tear_down_owners),
+		cmocka_unit_test_setup_teardown(what_fails_late_is_tried_again_within_the_hour, set_up_aks,
+						tear_down_owners),
+		cmocka_unit_test_setup_teardown(who_waits_behind_what_takes_too_long_is_served_elsewhere, set_up_aks,
 						tear_down_owners),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_upgraded_is_let_and_named, set_up_beside_aks,
 						tear_down_owners),

@@ -164,6 +164,26 @@ static void a_stop_stays_a_stop_for_the_next_leader(void **state)
 	assert_null(asked("PATCH", "/nodes"));
 }
 
+/* On AKS a machine and its node share no name: who was adopted early waits for the cloud to say which it is. */
+static void what_is_adopted_before_the_cloud_answers_ends_by_the_clouds_name(void **state)
+{
+	(void)state;
+	c->groups[0]->is_known = false;
+	c->groups[0]->seen.machine_count = 0;
+	have_node(c, "m1", "", MARKED("remove"));
+	marks_adopt(c);
+	act_soon(c);
+	pass(MINUTE);
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_int_equal(c->groups[0]->removal_count, 0);
+	machines[0][0].id = "vmss000001";
+	cloud_tells(c, 0);
+	act_soon(c);
+	pass(7 * SECOND);
+	assert_int_equal(c->groups[0]->removal_count, 1);
+	assert_true(node_group_is_removing(c->groups[0], "vmss000001"));
+}
+
 static void a_budget_is_waited_for_and_then_the_node_works_again(void **state)
 {
 	(void)state;
@@ -417,6 +437,7 @@ int main(void)
 		TEST(an_empty_node_waits_for_what_was_bound_before_the_mark),
 		TEST(what_the_cloud_does_not_list_is_left_alone),
 		TEST(a_stop_stays_a_stop_for_the_next_leader),
+		TEST(what_is_adopted_before_the_cloud_answers_ends_by_the_clouds_name),
 		TEST(a_budget_is_waited_for_and_then_the_node_works_again),
 		TEST(what_a_stop_takes_goes_first),
 		TEST(lending_asks_only_the_lenders_pods_to_go),
