@@ -420,6 +420,29 @@ static void rule_pool_target(struct check_run *c)
 	}
 }
 
+/* Of a file that somebody applies again; what the server tells has always a number. */
+static const struct yaml_node *applied_replicas(const struct workload *w)
+{
+	const struct yaml_node *n = YAML_AT(w->object.ref.at, "spec", "replicas");
+
+	return is_written(n) && !YAML_AT(w->object.ref.at, "metadata", "resourceVersion") ? n : NULL;
+}
+
+static void rule_target_replicas(struct check_run *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count && !c->contract->is_whole; i++) {
+		const struct workload_text *t = &text_of(c, i)->workload;
+		bool is_expected;
+		const struct workload *w = t->target.name ? find_target(c, i, &is_expected) : NULL;
+		const struct yaml_node *n = w ? applied_replicas(w) : NULL;
+		if (n && t->warm == WARM_REPLICAS && fleet_of(c)->pools[i].mode == MODE_ACT)
+			violate(c, &(struct breach){ &w->object, n, NULL },
+				"sets its replicas to %s wherever it is applied, and WarmPool %s sets them, too "
+				"(workload.warm: replicas)",
+				shown_value(c, n), fleet_of(c)->pools[i].name);
+	}
+}
+
 static void rule_pool_selector(struct check_run *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -620,6 +643,11 @@ static const struct contract_rule rules[] = {
 	  "What a pool scales is there",
 	  "The pool buys machines and nothing comes to run on them.",
 	  "correct workload.scaleTargetRef, or apply the workload", false, NULL, NULL, rule_pool_target },
+	{ "target-replicas", CONTRACT_NOTE, SERVE,
+	  "What a pool scales leaves its replicas out",
+	  "Whoever applies it undoes Preheat's number; twice within half an hour, as GitOps controllers do, and Preheat leaves the number to them.",
+	  "leave spec.replicas out (a first start begins with one), or set workload.warm: metric in the WarmPool", false,
+	  NULL, NULL, rule_target_replicas },
 	{ "pool-selector", CONTRACT_ERROR, "WarmPool",
 	  "A pool selects the pods of what it scales",
 	  "Replicas that are not selected are not read: the pool sees no demand and no capacity.",
