@@ -2,6 +2,7 @@
 
 #include "base/quantity.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool device_is_gpu(const char *resource)
@@ -12,7 +13,23 @@ bool device_is_gpu(const char *resource)
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(resource, names[i]) == 0)
 			return true;
-	return strncmp(resource, "nvidia.com/mig-", strlen("nvidia.com/mig-")) == 0;
+	return strncmp(resource, "nvidia.com/mig-", strlen("nvidia.com/mig-")) == 0 || device_is_driver(resource);
+}
+
+/* gpu.nvidia.com, gpu.amd.com, gpu.intel.com: whoever makes GPUs names its driver so. */
+bool device_is_driver(const char *resource)
+{
+	return strncmp(resource, "gpu.", strlen("gpu.")) == 0 && strchr(resource, '/') == NULL;
+}
+
+bool device_driver_of(const char *resource, char driver[DEVICE_NAME_SIZE])
+{
+	const char *slash = strchr(resource, '/');
+
+	if (slash == NULL || strcmp(slash, "/gpu") != 0 || slash - resource > DEVICE_NAME_SIZE / 2)
+		return false;
+	snprintf(driver, DEVICE_NAME_SIZE, "gpu.%.*s", (int)(slash - resource), resource);
+	return true;
 }
 
 struct suffix {

@@ -3,8 +3,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu", ... */
+/* "nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu", ...; and drivers of devices by claim: "gpu.nvidia.com". */
 bool device_is_gpu(const char *resource);
+/* Of these, a driver: its devices are claimed by ResourceClaims, not requested by containers. */
+bool device_is_driver(const char *resource);
+enum { DEVICE_NAME_SIZE = 320 };
+/* The driver by which the same GPUs are claimed: "gpu.nvidia.com" of "nvidia.com/gpu". False where there is none. */
+bool device_driver_of(const char *resource, char driver[DEVICE_NAME_SIZE]);
 /* A quantity of Kubernetes in thousandths: "191690m" is 191690, "2Ki" 2048000. False, out untouched, when it is none.
  */
 bool amount_milli(const char *text, int64_t *out);

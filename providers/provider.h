@@ -86,6 +86,7 @@ struct group_description {
 	bool keeps_standby;  /* a machine that stands by cannot be ended; one that is removed may stand by after it */
 	bool takes_turns;    /* operations are slow, and one waits for the other: few large ones are better than many */
 	bool replaces_lost;  /* a machine that is lost does not lower the size: whoever lowers it is somebody */
+	bool only_grows; /* its owner replaces machines one by one, by some beyond the size: no node there is emptied */
 	bool grows_by_count; /* a growth launches what is missing from what a read shows, instead of setting a size */
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;

@@ -734,13 +734,17 @@ static bool reaches_volume(const struct fit *f, const struct volume_claim *k, co
 	return false;
 }
 
-/* Which devices a claim will get, only the scheduler knows: where it found none it is believed, until it says else. */
+/*
+ * Devices are counted like resources. Where more is asked of them than how many, only the scheduler knows which a claim
+ * will get: where it found none it is believed, until it says else.
+ */
 static bool reaches_devices(const struct fit *f, const struct pod *p, const char *name, const struct fit_node *n)
 {
 	const struct device_claim *k = device_claim_find(f->cluster, p->namespace, name);
 	if (k != NULL && k->is_allocated)
 		return fit_requirements(k->nodes, n);
-	return n->node == NULL || p->trouble != POD_UNSCHEDULABLE;
+	return n->node == NULL || p->trouble != POD_UNSCHEDULABLE ||
+	       (k != NULL && device_claim_is_plain(f->cluster, k));
 }
 
 static bool fits_claims(const struct fit *f, const struct pod *p, const struct fit_node *n, char *why)

@@ -167,7 +167,7 @@ struct pod_shape {
 	const struct pod_term_set *apart; /* required anti-affinity: it keeps others away, too */
 	const struct pod_term_set *near;  /* required affinity; without a node only */
 	const struct spread_set *spreads; /* without a node only */
-	const struct claim_set *claims;	  /* without a node only */
+	const struct claim_set *claims;	  /* of devices; without a node those of volumes, too */
 	const char *scheduler;		  /* NULL: default-scheduler; without a node only */
 };
 

@@ -1,6 +1,7 @@
 #include "controller/cluster/model.h"
 
 #include "base/alloc.h"
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <stdlib.h>
@@ -21,6 +22,10 @@ struct cluster *cluster_new(void)
 	c->budgets.hash_offset = offsetof(struct uid_key, hash);
 	c->quotas.hash_offset = offsetof(struct uid_key, hash);
 	c->workloads.hash_offset = offsetof(struct uid_key, hash);
+	c->device_slices.hash_offset = offsetof(struct uid_key, hash);
+	c->device_classes.hash_offset = offsetof(struct uid_key, hash);
+	c->device_claims.hash_offset = offsetof(struct uid_key, hash);
+	c->device_claim_names.hash_offset = offsetof(struct device_claim, name_hash);
 	return c;
 }
 
@@ -65,6 +70,7 @@ void cluster_free(struct cluster *c)
 	forget_all(c, &c->quotas, cluster_quota_gone);
 	forget_all(c, &c->workloads, cluster_workload_gone);
 	cluster_storage_release(c);
+	cluster_devices_release(c);
 	decode_plan_free(c->selector_plan);
 	arena_release(&c->placement->arena);
 	free(c->placement);
@@ -249,6 +255,17 @@ static const char *resource_of(const struct cluster_group *g)
 	return g->gpu_resource == NULL || g->gpu_resource[0] == '\0' ? "nvidia.com/gpu" : g->gpu_resource;
 }
 
+/* Nobody tells whether a plugin or a driver offers the GPUs of a node to come: both may, until one was seen. */
+static void add_devices(struct cluster *c, const char *resource, int64_t devices, struct resource *amounts,
+			size_t *count)
+{
+	char driver[DEVICE_NAME_SIZE];
+	amounts[(*count)++] = (struct resource){ resource, devices * 1000 };
+	if (device_driver_of(resource, driver))
+		amounts[(*count)++] =
+			(struct resource){ arena_strdup(&c->scratch, driver, strlen(driver)), devices * 1000 };
+}
+
 /* As far as it is told: the label that marks the nodes, what else is known of them, and their GPUs. */
 static struct template manifest_template(struct cluster *c, const struct cluster_group *g)
 {
@@ -265,12 +282,12 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
 	struct decoded_list taints = { rows, g->taint_count };
-	struct resource *amounts = arena_array(&c->scratch, struct resource, g->device_count + 3);
+	struct resource *amounts = arena_array(&c->scratch, struct resource, 2 * g->device_count + 4);
 	size_t count = 0;
-	for (; count < g->device_count; count++)
-		amounts[count] = (struct resource){ g->devices[count].resource, g->devices[count].count * 1000 };
+	for (size_t i = 0; i < g->device_count; i++)
+		add_devices(c, g->devices[i].resource, g->devices[i].count, amounts, &count);
 	if (count == 0)
-		amounts[count++] = (struct resource){ resource_of(g), g->gpus_per_node * 1000 };
+		add_devices(c, resource_of(g), g->gpus_per_node, amounts, &count);
 	if (g->cpu_milli > 0)
 		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
 	if (g->memory_milli > 0)
@@ -816,9 +833,66 @@ static const struct field namespace_fields[] = {
 };
 const struct record_spec namespace_spec = RECORD(struct namespace_record, namespace_fields);
 
+static const struct field device_fields[] = {
+	FIELD(struct device_record, type, FIELD_STRING, "attributes>type>string"),
+	FIELD(struct device_record, profile, FIELD_STRING, "attributes>profile>string"),
+	LIST(struct device_record, taints, "taints", taint_spec),
+};
+static const struct record_spec device_spec = RECORD(struct device_record, device_fields);
+
+static const struct field resource_slice_fields[] = {
+	FIELD(struct resource_slice_record, driver, FIELD_STRING, "spec>driver"),
+	FIELD(struct resource_slice_record, node, FIELD_STRING, "spec>nodeName"),
+	FIELD(struct resource_slice_record, pool, FIELD_STRING, "spec>pool>name"),
+	FIELD(struct resource_slice_record, generation, FIELD_INT, "spec>pool>generation"),
+	FIELD(struct resource_slice_record, slice_count, FIELD_INT, "spec>pool>resourceSliceCount"),
+	LIST(struct resource_slice_record, owners, "metadata>ownerReferences", owner_spec),
+	LIST(struct resource_slice_record, devices, "spec>devices", device_spec),
+};
+const struct record_spec resource_slice_spec = RECORD(struct resource_slice_record, resource_slice_fields);
+
+static const struct field cel_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "cel>expression") };
+static const struct record_spec cel_spec = RECORD(struct text_record, cel_fields);
+
+static const struct field device_class_fields[] = {
+	LIST(struct device_class_record, selectors, "spec>selectors", cel_spec),
+};
+const struct record_spec device_class_spec = RECORD(struct device_class_record, device_class_fields);
+
+static const struct field alternative_fields[] = {
+	FIELD(struct device_request_record, class, FIELD_STRING, "deviceClassName"),
+	FIELD(struct device_request_record, mode, FIELD_STRING, "allocationMode"),
+	FIELD(struct device_request_record, count, FIELD_INT, "count"),
+};
+static const struct record_spec alternative_spec = RECORD(struct device_request_record, alternative_fields);
+
+static const struct field device_request_fields[] = {
+	FIELD(struct device_request_record, class, FIELD_STRING, "exactly>deviceClassName"),
+	FIELD(struct device_request_record, mode, FIELD_STRING, "exactly>allocationMode"),
+	FIELD(struct device_request_record, count, FIELD_INT, "exactly>count"),
+	FIELD(struct device_request_record, is_for_admin, FIELD_BOOL, "exactly>adminAccess"),
+	LIST(struct device_request_record, selectors, "exactly>selectors", cel_spec),
+	LIST(struct device_request_record, alternatives, "firstAvailable", alternative_spec),
+};
+static const struct record_spec device_request_spec = RECORD(struct device_request_record, device_request_fields);
+
+static const struct field device_result_fields[] = {
+	FIELD(struct device_result_record, driver, FIELD_STRING, "driver"),
+	FIELD(struct device_result_record, device, FIELD_STRING, "device"),
+	FIELD(struct device_result_record, is_for_admin, FIELD_BOOL, "adminAccess"),
+};
+static const struct record_spec device_result_spec = RECORD(struct device_result_record, device_result_fields);
+
+static const struct field constraint_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "matchAttribute") };
+static const struct record_spec constraint_spec = RECORD(struct text_record, constraint_fields);
+
 static const struct field resource_claim_fields[] = {
-	LIST(struct resource_claim_record, allocations, "status>allocation>devices>results", gate_spec),
+	LIST(struct resource_claim_record, owners, "metadata>ownerReferences", owner_spec),
+	LIST(struct resource_claim_record, requests, "spec>devices>requests", device_request_spec),
+	LIST(struct resource_claim_record, constraints, "spec>devices>constraints", constraint_spec),
+	LIST(struct resource_claim_record, results, "status>allocation>devices>results", device_result_spec),
 	LIST(struct resource_claim_record, terms, "status>allocation>nodeSelector>nodeSelectorTerms", term_spec),
+	LIST(struct resource_claim_record, consumers, "status>reservedFor", owner_spec),
 };
 const struct record_spec resource_claim_spec = RECORD(struct resource_claim_record, resource_claim_fields);
 
@@ -927,6 +1001,9 @@ static const struct {
 	[CLUSTER_VOLUMES] = { "persistentvolumes", "/api/v1/persistentvolumes", &volume_spec },
 	[CLUSTER_STORAGE_CLASSES] = { "storageclasses", "/apis/storage.k8s.io/v1/storageclasses", &storage_class_spec },
 	[CLUSTER_NAMESPACES] = { "namespaces", "/api/v1/namespaces", &namespace_spec },
+	[CLUSTER_RESOURCE_SLICES] = { "resourceslices", "/apis/resource.k8s.io/v1/resourceslices",
+				      &resource_slice_spec },
+	[CLUSTER_DEVICE_CLASSES] = { "deviceclasses", "/apis/resource.k8s.io/v1/deviceclasses", &device_class_spec },
 	[CLUSTER_RESOURCE_CLAIMS] = { "resourceclaims", "/apis/resource.k8s.io/v1/resourceclaims",
 				      &resource_claim_spec },
 };
@@ -955,11 +1032,16 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
 	case CLUSTER_NODE_EVENTS:
 		return cluster_node_event_seen(r->cluster, record, object);
+	case CLUSTER_RESOURCE_SLICES:
+		return cluster_slice_seen(r->cluster, record, object);
+	case CLUSTER_DEVICE_CLASSES:
+		return cluster_device_class_seen(r->cluster, record, object);
+	case CLUSTER_RESOURCE_CLAIMS:
+		return cluster_device_claim_seen(r->cluster, record, object);
 	case CLUSTER_VOLUME_CLAIMS:
 	case CLUSTER_VOLUMES:
 	case CLUSTER_STORAGE_CLASSES:
 	case CLUSTER_NAMESPACES:
-	case CLUSTER_RESOURCE_CLAIMS:
 		return cluster_needed_seen(r->cluster, r->kind, record, object);
 	case CLUSTER_KIND_COUNT:
 		break;
@@ -990,11 +1072,19 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);
 		break;
+	case CLUSTER_RESOURCE_SLICES:
+		cluster_slice_gone(r->cluster, uid, arrived);
+		break;
+	case CLUSTER_DEVICE_CLASSES:
+		cluster_device_class_gone(r->cluster, uid);
+		break;
+	case CLUSTER_RESOURCE_CLAIMS:
+		cluster_device_claim_gone(r->cluster, uid, arrived);
+		break;
 	case CLUSTER_VOLUME_CLAIMS:
 	case CLUSTER_VOLUMES:
 	case CLUSTER_STORAGE_CLASSES:
 	case CLUSTER_NAMESPACES:
-	case CLUSTER_RESOURCE_CLAIMS:
 		cluster_needed_gone(r->cluster, r->kind, uid);
 		break;
 	case CLUSTER_NODE_EVENTS:
@@ -1037,8 +1127,7 @@ static bool needs(const struct cluster *c, const struct pod *p, enum cluster_kin
 		return c->apart_by_labels > 0;
 	}
 	for (size_t i = 0; i < intern_count(claims); i++)
-		if ((claims->items[i].kind == CLAIM_VOLUME && kind != CLUSTER_RESOURCE_CLAIMS) ||
-		    (claims->items[i].kind == CLAIM_DEVICE && kind == CLUSTER_RESOURCE_CLAIMS))
+		if (claims->items[i].kind == CLAIM_VOLUME)
 			return true;
 	return false;
 }

@@ -125,12 +125,14 @@ enum cluster_kind {
 	CLUSTER_KUEUE_WORKLOADS,     /* optional */
 	CLUSTER_KUEUE_WORKLOADS_OLD, /* the same by the version before; both may be there */
 	CLUSTER_NODE_EVENTS,	     /* Events about nodes: machines that will be taken */
+	CLUSTER_RESOURCE_SLICES,     /* optional, as the two below: devices that drivers publish (DRA) */
+	CLUSTER_DEVICE_CLASSES,
+	CLUSTER_RESOURCE_CLAIMS,
 	/* Only while a pod that waits for us names one: see cluster_watch_needed(). */
 	CLUSTER_VOLUME_CLAIMS,
 	CLUSTER_VOLUMES,
 	CLUSTER_STORAGE_CLASSES,
 	CLUSTER_NAMESPACES,
-	CLUSTER_RESOURCE_CLAIMS,
 	CLUSTER_KIND_COUNT
 };
 enum { CLUSTER_NEEDED_COUNT = CLUSTER_KIND_COUNT - CLUSTER_VOLUME_CLAIMS };
@@ -143,7 +145,7 @@ void cluster_watch_start(struct cluster *c, struct api *api);
 void cluster_watch_stop(struct cluster *c);
 /*
  * Begins to watch what pods of ours that wait name and the filters must know (claims, volumes, storage classes,
- * namespaces, claims of devices), and stops what none has named for ten minutes. To be called at each tick.
+ * namespaces), and stops what none has named for ten minutes. To be called at each tick.
  */
 void cluster_watch_needed(struct cluster *c, millis now);
 /* For /readyz and metrics; NULL before the start, and of what is not needed. */

@@ -152,14 +152,44 @@ struct storage_class_record {
 struct namespace_record {
 	struct decoded_map labels;
 };
+
+/* Devices by claim (resource.k8s.io/v1). */
+struct device_record {
+	const char *type, *profile; /* attributes of NVIDIA's driver: "gpu" or "mig", "1g.10gb"; NULL: not told */
+	struct decoded_list taints; /* of struct taint_record */
+};
+struct resource_slice_record {
+	const char *driver, *node, *pool; /* node: NULL where they are of no one node */
+	int64_t generation, slice_count;
+	struct decoded_list owners;  /* of struct owner_record */
+	struct decoded_list devices; /* of struct device_record */
+};
+struct device_class_record {
+	struct decoded_list selectors; /* of struct text_record: expressions in CEL */
+};
+struct device_request_record {
+	const char *class, *mode;
+	int64_t count;
+	bool is_for_admin;
+	struct decoded_list selectors;	  /* of struct text_record */
+	struct decoded_list alternatives; /* of struct device_request_record, the best first */
+};
+struct device_result_record {
+	const char *driver, *device;
+	bool is_for_admin;
+};
 struct resource_claim_record {
-	struct decoded_list allocations; /* of struct text_record */
+	struct decoded_list owners;	 /* of struct owner_record */
+	struct decoded_list requests;	 /* of struct device_request_record */
+	struct decoded_list constraints; /* of struct text_record: how many there are counts */
+	struct decoded_list results;	 /* of struct device_result_record */
 	struct decoded_list terms;	 /* of struct term_record: where the devices are */
+	struct decoded_list consumers;	 /* of struct owner_record: name and uid */
 };
 
 extern const struct record_spec node_spec, pod_spec, budget_spec, quota_spec, job_spec, job_set_spec, pod_group_spec,
 	kueue_workload_spec, node_event_spec, volume_claim_spec, volume_spec, storage_class_spec, namespace_spec,
-	resource_claim_spec, selector_spec;
+	resource_slice_spec, device_class_spec, resource_claim_spec, selector_spec;
 
 /* The text of a key, NULL without. */
 const char *decoded_get(const struct decoded_map *map, const char *key);
@@ -185,10 +215,17 @@ void cluster_budget_gone(struct cluster *c, struct object_uid uid);
 void cluster_quota_gone(struct cluster *c, struct object_uid uid);
 void cluster_workload_gone(struct cluster *c, struct object_uid uid);
 
-/* Volumes, their classes, namespaces and claims of devices (storage.c). `kind` is one of those that are watched on
- * demand. */
+/* Volumes, their classes and namespaces (storage.c). `kind` is one of those that are watched on demand. */
 bool cluster_needed_seen(struct cluster *c, enum cluster_kind kind, const void *record, const struct watch_seen *seen);
 void cluster_needed_gone(struct cluster *c, enum cluster_kind kind, struct object_uid uid);
+
+/* Devices by claim (devices.c). */
+bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r, const struct watch_seen *seen);
+bool cluster_device_class_seen(struct cluster *c, const struct device_class_record *r, const struct watch_seen *seen);
+bool cluster_device_claim_seen(struct cluster *c, const struct resource_claim_record *r, const struct watch_seen *seen);
+void cluster_slice_gone(struct cluster *c, struct object_uid uid, millis at);
+void cluster_device_class_gone(struct cluster *c, struct object_uid uid);
+void cluster_device_claim_gone(struct cluster *c, struct object_uid uid, millis at);
 
 struct pool_known {
 	const char *name, *name_space;
@@ -284,17 +321,10 @@ struct namespace_known {
 	const char *name;
 	const struct label_set *labels;
 };
-struct device_claim {
-	struct uid_key id;
-	const char *name_space, *name;
-	const struct requirement_set *nodes; /* where its devices are */
-	bool is_allocated;
-};
 const struct volume_claim *volume_claim_find(const struct cluster *c, const char *name_space, const char *name);
 const struct volume *volume_find(const struct cluster *c, const char *name);
 const struct storage_class *storage_class_find(const struct cluster *c, const char *name);
 const struct namespace_known *namespace_find(const struct cluster *c, const char *name);
-const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name);
 /* Whether what is known of the kind can be gone by: listed whole. */
 /* Labels of a volume that say where it is. */
 extern const char *const volume_zone_labels[];
@@ -303,12 +333,61 @@ enum needed_state cluster_needed(const struct cluster *c, enum cluster_kind kind
 void cluster_needed_forget(struct cluster *c, enum cluster_kind kind);
 void cluster_storage_release(struct cluster *c);
 
+/*
+ * Devices that drivers publish count like an extended resource of their node with the name of the driver, which has no
+ * '/' ("gpu.nvidia.com"), and what a pod's claims ask for or hold like its requests. So whoever counts, fits or learns
+ * from nodes does the same for both. Of other drivers than those of GPUs nothing is kept.
+ */
+struct device_slice {
+	struct uid_key id;		   /* first, as below */
+	struct device_slice *next, **link; /* of its node */
+	struct node *node;
+	struct object_uid owner; /* of the Node; 0: not told */
+	const char *driver, *pool;
+	int64_t generation,
+		slice_count; /* the slices of one generation of a pool, once all are there, are what it has */
+	int64_t milli;	     /* of whole GPUs */
+};
+struct device_class {
+	struct uid_key id;
+	const char *name, *driver; /* driver: NULL where it does not say one */
+	bool is_whole;		   /* any whole GPU of the driver will do */
+};
+struct device_claim {
+	struct uid_key id;
+	uint32_t name_hash;
+	const char *name_space, *name;
+	const struct requirement_set *nodes; /* where its devices are */
+	const struct resources *asked;	     /* by class, until it is allocated; then by driver what it has */
+	struct object_uid *consumers;	     /* pods for which it is reserved */
+	size_t consumer_count;
+	struct object_uid owner; /* the pod that it was made for; 0 without */
+	bool is_allocated;
+	bool is_plain; /* so many whole devices of a class, and nothing else is asked of them */
+};
+/* NULL without; texts by their interned addresses. */
+const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name);
+/* Whether nothing but the number of free devices decides on which nodes it may be allocated. */
+bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k);
+bool device_claims_gpus(const struct cluster *c, const struct pod *p);
+enum { DEVICE_DRIVERS_MOST = 8 };
+/* What the pod's claims ask for or hold by driver, a shared claim in equal parts; returns how many rows. Drivers are
+ * interned. */
+size_t device_claims_rows(const struct cluster *c, const struct pod *p, struct resource rows[DEVICE_DRIVERS_MOST]);
+/* What is published of the node: likewise. */
+size_t device_slices_rows(const struct node *n, struct resource rows[DEVICE_DRIVERS_MOST]);
+/* The pod has come or gone: others that wait for a claim of its have another part of it. */
+void device_claims_shared(struct cluster *c, const struct pod *p, millis at);
+void cluster_devices_release(struct cluster *c);
+
 struct cluster {
 	struct intern intern;
 	struct store nodes;	/* by name */
 	struct store providers; /* of the same: by provider id, those that have one */
 	struct store pods;	/* by uid, as all below */
 	struct store budgets, quotas, workloads;
+	struct store device_slices, device_classes, device_claims;
+	struct store device_claim_names;	   /* of the same claims, by namespace and name */
 	struct store needed[CLUSTER_NEEDED_COUNT]; /* what is watched on demand */
 	struct pod *waiting;			   /* pods without a node */
 	struct decode_plan *selector_plan;
@@ -348,6 +427,12 @@ const struct requirement_set *model_requirements(struct cluster *c, const struct
 const struct requirement_set *model_selector(struct cluster *c, const struct decoded_map *labels,
 					     const struct decoded_list *expressions);
 const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *r, const char *pod);
+/* The same with other rows of devices by claim; in place of one reference to it. */
+const struct pod_shape *model_shape_with(struct cluster *c, const struct pod_shape *shape, const struct resource *rows,
+					 size_t count);
+/* The set with other rows of drivers' devices; `set` is left as it is. */
+const struct resources *model_with_devices(struct cluster *c, const struct resources *set, const struct resource *rows,
+					   size_t count);
 bool model_is_choosy(const struct pod_record *r); /* see struct pod */
 
 /* When something happened: by the object's own time where it was listed, else by its arrival. */
@@ -358,10 +443,14 @@ struct node *node_find(const struct cluster *c, const char *name);
 struct node *node_expect(struct cluster *c, const char *name);
 /* Frees a node that nobody knows and nobody is on. */
 void node_forget_unknown(struct cluster *c, struct node *n);
-void node_place(struct cluster *c, struct node *n); /* sets the group, and teaches it */
+void node_place(struct cluster *c, struct node *n);				 /* sets the group, and teaches it */
+void node_reweigh(struct cluster *c, struct node *n, millis at, bool is_listed); /* other devices are published */
 void node_release(struct cluster *c, struct node *n);
 
-void pod_weigh(struct pod *p);			  /* its GPUs by what its node is; only while detached */
+void pod_weigh(struct pod *p); /* its GPUs by what its node is; only while detached */
+struct pod *pod_find(const struct cluster *c, struct object_uid uid); /* NULL without */
+/* Its claims ask for something else, or hold it. */
+void pod_reweigh(struct cluster *c, struct pod *p, millis at, bool is_listed);
 void pod_place(struct cluster *c, struct pod *p); /* among the pods of its pool, if it is of one */
 void pod_leave_pool(struct pod *p);
 void pod_release(struct cluster *c, struct pod *p);

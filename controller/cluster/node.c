@@ -1,6 +1,7 @@
 #include "controller/cluster/node.h"
 
 #include "base/alloc.h"
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <stdio.h>
@@ -91,7 +92,7 @@ void node_release(struct cluster *c, struct node *n)
 
 void node_forget_unknown(struct cluster *c, struct node *n)
 {
-	if (!n->is_known && n->pods == NULL)
+	if (!n->is_known && n->pods == NULL && n->slices == NULL)
 		node_release(c, n);
 }
 
@@ -135,7 +136,10 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 	n->taints = model_taints(c, &r->taints);
 	size_t count = 0;
 	struct resource *amounts = model_amounts(c, &r->allocatable, &count);
-	n->allocatable = model_resources(c, amounts, count);
+	const struct resources *own = model_resources(c, amounts, count);
+	struct resource devices[DEVICE_DRIVERS_MOST];
+	n->allocatable = model_with_devices(c, own, devices, device_slices_rows(n, devices));
+	intern_drop(&c->intern, own);
 	n->zone = first_label(n, zones);
 	n->instance_type = first_label(n, types);
 	n->capacity_type = capacity_type(n);
@@ -259,6 +263,13 @@ static void read_standing(struct node *n, const struct node_record *r)
 		interrupt(n, NODE_TERMINATING);
 }
 
+static void settle_gpu_at(struct node *n, millis before, millis arrived, bool is_listed)
+{
+	/* The object does not say since when: at the earliest, since it is ready. */
+	millis listed = n->ready_since != 0 ? n->ready_since : n->registered_at;
+	n->gpu_at = n->gpus_milli == 0 ? 0 : before != 0 ? before : is_listed ? listed : arrived;
+}
+
 static void read_times(const struct cluster *c, struct node *n, const struct node_record *r,
 		       const struct watch_seen *seen, const struct node *before)
 {
@@ -269,14 +280,7 @@ static void read_times(const struct cluster *c, struct node *n, const struct nod
 		turned = n->registered_at;
 	n->ready_since = !n->is_ready ? 0 : before->ready_since != 0 ? before->ready_since : turned;
 	n->unready_since = n->is_ready ? 0 : before->unready_since != 0 ? before->unready_since : turned;
-	/* The object does not say since when: at the earliest, since it is ready. */
-	millis listed = n->ready_since != 0 ? n->ready_since : n->registered_at;
-	if (n->gpus_milli == 0)
-		n->gpu_at = 0;
-	else if (before->gpu_at != 0)
-		n->gpu_at = before->gpu_at;
-	else
-		n->gpu_at = seen->is_from_list && !before->is_known ? listed : seen->arrived;
+	settle_gpu_at(n, before->gpu_at, seen->arrived, seen->is_from_list && !before->is_known);
 }
 
 /* Its pods' GPUs depend on how the node shares its devices. */
@@ -296,10 +300,9 @@ static void notify(struct cluster *c, enum cluster_change what, const struct nod
 		c->on_change(c->on_change_user, &event);
 }
 
-static void notify_changes(struct cluster *c, const struct node *n, const struct node *before,
-			   const struct watch_seen *seen)
+static void notify_changes(struct cluster *c, const struct node *n, const struct node *before, millis arrived,
+			   bool listed)
 {
-	bool listed = seen->is_from_list;
 	bool told = true;
 	if (!before->is_known)
 		notify(c, CLUSTER_NODE_ADDED, n, n->registered_at, listed);
@@ -323,7 +326,17 @@ static void notify_changes(struct cluster *c, const struct node *n, const struct
 		       n->gpus_milli != before->gpus_milli || n->group != before->group ||
 		       n->allocatable != before->allocatable || n->taints != before->taints;
 	if (!told && differs)
-		notify(c, CLUSTER_NODE_CHANGED, n, seen->arrived, listed);
+		notify(c, CLUSTER_NODE_CHANGED, n, arrived, listed);
+}
+
+/* One that offers its GPUs both as an extended resource and by a driver has them once. */
+static int64_t node_gpus_milli(const struct node *n)
+{
+	int64_t all = devices_whole_milli(n->labels, n->allocatable), by_drivers = 0;
+	for (size_t i = 0; i < intern_count(n->allocatable); i++)
+		if (device_is_driver(n->allocatable->items[i].name))
+			by_drivers += n->allocatable->items[i].milli;
+	return all - by_drivers > by_drivers ? all - by_drivers : by_drivers;
 }
 
 bool cluster_node_seen(struct cluster *c, const struct node_record *r, const struct watch_seen *seen)
@@ -344,15 +357,30 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 	n->is_known = true;
 	read_identity(c, n, r);
 	read_standing(n, r);
-	n->gpus_milli = devices_whole_milli(n->labels, n->allocatable);
+	n->gpus_milli = node_gpus_milli(n);
 	read_times(c, n, r, seen, &before);
 	weigh_pods(n);
 	node_place(c, n);
-	notify_changes(c, n, &before, seen);
+	notify_changes(c, n, &before, seen->arrived, seen->is_from_list);
 	intern_drop(&c->intern, before.taints);
 	intern_drop(&c->intern, before.allocatable);
 	arena_clear(&c->scratch);
 	return true;
+}
+
+void node_reweigh(struct cluster *c, struct node *n, millis at, bool is_listed)
+{
+	struct node before = *n;
+	struct resource devices[DEVICE_DRIVERS_MOST];
+	c->generation++;
+	if (!n->is_known)
+		return;
+	n->allocatable = model_with_devices(c, before.allocatable, devices, device_slices_rows(n, devices));
+	n->gpus_milli = node_gpus_milli(n);
+	settle_gpu_at(n, before.gpu_at, at, is_listed);
+	node_place(c, n);
+	notify_changes(c, n, &before, at, is_listed);
+	intern_drop(&c->intern, before.allocatable);
 }
 
 void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
@@ -366,7 +394,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	c->generation++;
 	notify(c, CLUSTER_NODE_GONE, n, at, false);
 	forget_object(c, n);
-	struct node bare = { .name = n->name, .pods = n->pods, .hash = n->hash, .group = -1 };
+	struct node bare = { .name = n->name, .pods = n->pods, .slices = n->slices, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
 	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = bare.drained_by = "";
 	*n = bare;

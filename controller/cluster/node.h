@@ -49,6 +49,7 @@ struct node {
 
 	/* private to the model */
 	struct pod *pods;
+	struct device_slice *slices;
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;

@@ -494,6 +494,13 @@ static bool asks_for_gpus(const struct pod *p)
 	return false;
 }
 
+static void settle_claims(struct cluster *c, struct pod *p)
+{
+	struct resource rows[DEVICE_DRIVERS_MOST];
+	p->shape = model_shape_with(c, p->shape, rows, device_claims_rows(c, p, rows));
+	p->has_gpus = asks_for_gpus(p) || device_claims_gpus(c, p);
+}
+
 /* Kubernetes' own are numbers of 64 bits; another server's may be any text. */
 static int64_t read_version(const char *text)
 {
@@ -508,7 +515,7 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
-	p->has_gpus = asks_for_gpus(p);
+	settle_claims(c, p);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
 	p->is_prefetch = label_set_get(p->labels, PREFETCH_LABEL) != NULL;
@@ -519,7 +526,7 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
 }
 
-static struct pod *pod_find(const struct cluster *c, struct object_uid uid)
+struct pod *pod_find(const struct cluster *c, struct object_uid uid)
 {
 	return store_find(&c->pods, uid_hash(uid), has_uid, &uid);
 }
@@ -562,6 +569,7 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	if (before.name != NULL && before.node == NULL && p->node != NULL && !seen->is_from_list)
 		c->bound_at = seen->arrived;
 	notify_changes(c, p, &before, seen);
+	device_claims_shared(c, p, seen->arrived);
 	if (before.node != NULL && before.node != p->node)
 		node_forget_unknown(c, home(&before));
 	drop_texts(c, &before); /* so late that what did not change was never freed */
@@ -570,6 +578,22 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 		return true;
 	cluster_pod_gone(c, seen->uid, seen->arrived);
 	return false;
+}
+
+void pod_reweigh(struct cluster *c, struct pod *p, millis at, bool is_listed)
+{
+	bool was_ours = pod_is_ours(p);
+	const struct pod_shape *before = p->shape;
+	intern_hold(before); /* an equal value then has the same address */
+	bool had_gpus = p->has_gpus;
+	pod_detach(c, p);
+	pod_leave_pool(p);
+	settle_claims(c, p);
+	pod_place(c, p);
+	pod_attach(c, p, home(p));
+	if (p->shape != before || p->has_gpus != had_gpus)
+		notify(c, was_ours ? CLUSTER_POD_CHANGED : CLUSTER_POD_ADDED, p, at, is_listed);
+	intern_drop(&c->intern, before);
 }
 
 void cluster_engine_told(struct cluster *c, const struct pod *pod, enum pod_sleep sleep, millis at)
@@ -591,10 +615,12 @@ void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
 	struct node *n = home(p);
 	pod_detach(c, p);
 	pod_leave_pool(p);
+	device_claims_shared(c, p, at);
 	store_remove(&c->pods, p);
 	pod_release(c, p);
 	if (n != NULL)
 		node_forget_unknown(c, n);
+	arena_clear(&c->scratch);
 }
 
 const struct pod *cluster_pod(const struct cluster *c, const char *uid)

@@ -159,6 +159,16 @@ static const struct pod *example_of(const struct cluster *c, size_t pool)
 	return best;
 }
 
+/* Pods that claim the devices of a driver ask for the same GPUs. */
+static const char *claimed_in_place_of(const char *resource, const struct resources *requests)
+{
+	char driver[DEVICE_NAME_SIZE];
+	for (size_t i = 0; device_driver_of(resource, driver) && i < intern_count(requests); i++)
+		if (strcmp(requests->items[i].name, driver) == 0)
+			return requests->items[i].name;
+	return resource;
+}
+
 static struct replica replica_of(const struct cluster *c, size_t index)
 {
 	const struct pool_known *pool = &c->pools[index];
@@ -166,6 +176,8 @@ static struct replica replica_of(const struct cluster *c, size_t index)
 	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
 	if (example != NULL)
 		r.requests = example->shape->requests;
+	if (r.resource != NULL && r.requests != NULL && resources_get(r.requests, r.resource) == 0)
+		r.resource = claimed_in_place_of(r.resource, r.requests);
 	for (size_t i = 0; r.resource == NULL && r.requests != NULL && i < intern_count(r.requests); i++)
 		if (device_is_gpu(r.requests->items[i].name))
 			r.resource = r.requests->items[i].name;

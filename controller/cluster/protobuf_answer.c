@@ -262,16 +262,42 @@ static const struct protobuf_field job_spec_fields[] = { INT(1, "parallelism"), 
 MESSAGE(job_spec_message, "k8s.io.api.batch.v1.JobSpec", job_spec_fields);
 static const struct protobuf_field job_fields[] = { ONE(1, "metadata", meta), ONE(2, "spec", job_spec_message) };
 MESSAGE(job, "k8s.io.api.batch.v1.Job", job_fields);
-static const struct protobuf_field result_fields[] = { TEXT(1, "request") };
+static const struct protobuf_field result_fields[] = { TEXT(2, "driver"), TEXT(4, "device"), BOOL(5, "adminAccess") };
 MESSAGE(result, "k8s.io.api.resource.v1.DeviceRequestAllocationResult", result_fields);
 static const struct protobuf_field devices_fields[] = { MANY(1, "results", result) };
 MESSAGE(devices, "k8s.io.api.resource.v1.DeviceAllocationResult", devices_fields);
 static const struct protobuf_field allocation_fields[] = { ONE(1, "devices", devices),
 							   ONE(3, "nodeSelector", node_selector) };
 MESSAGE(allocation, "k8s.io.api.resource.v1.AllocationResult", allocation_fields);
-static const struct protobuf_field device_claim_status_fields[] = { ONE(1, "allocation", allocation) };
+static const struct protobuf_field consumer_fields[] = { TEXT(4, "name"), TEXT(5, "uid") };
+MESSAGE(consumer, "k8s.io.api.resource.v1.ResourceClaimConsumerReference", consumer_fields);
+static const struct protobuf_field device_claim_status_fields[] = { ONE(1, "allocation", allocation),
+								    MANY(2, "reservedFor", consumer) };
 MESSAGE(device_claim_status, "k8s.io.api.resource.v1.ResourceClaimStatus", device_claim_status_fields);
+static const struct protobuf_field cel_fields[] = { TEXT(1, "expression") };
+MESSAGE(cel, "k8s.io.api.resource.v1.CELDeviceSelector", cel_fields);
+static const struct protobuf_field device_selector_fields[] = { ONE(1, "cel", cel) };
+MESSAGE(device_selector, "k8s.io.api.resource.v1.DeviceSelector", device_selector_fields);
+static const struct protobuf_field alternative_fields[] = { TEXT(2, "deviceClassName"), TEXT(4, "allocationMode"),
+							    INT(5, "count") };
+MESSAGE(alternative, "k8s.io.api.resource.v1.DeviceSubRequest", alternative_fields);
+static const struct protobuf_field exactly_fields[] = { TEXT(1, "deviceClassName"),
+							MANY(2, "selectors", device_selector),
+							TEXT(3, "allocationMode"), INT(4, "count"),
+							BOOL(5, "adminAccess") };
+MESSAGE(exactly, "k8s.io.api.resource.v1.ExactDeviceRequest", exactly_fields);
+static const struct protobuf_field device_request_fields[] = { ONE(2, "exactly", exactly),
+							       MANY(3, "firstAvailable", alternative) };
+MESSAGE(device_request, "k8s.io.api.resource.v1.DeviceRequest", device_request_fields);
+static const struct protobuf_field constraint_fields[] = { TEXT(2, "matchAttribute") };
+MESSAGE(constraint, "k8s.io.api.resource.v1.DeviceConstraint", constraint_fields);
+static const struct protobuf_field claimed_fields[] = { MANY(1, "requests", device_request),
+							MANY(2, "constraints", constraint) };
+MESSAGE(claimed, "k8s.io.api.resource.v1.DeviceClaim", claimed_fields);
+static const struct protobuf_field device_claim_spec_fields[] = { ONE(1, "devices", claimed) };
+MESSAGE(device_claim_spec, "k8s.io.api.resource.v1.ResourceClaimSpec", device_claim_spec_fields);
 static const struct protobuf_field device_claim_fields[] = { ONE(1, "metadata", meta),
+							     ONE(2, "spec", device_claim_spec),
 							     ONE(3, "status", device_claim_status) };
 MESSAGE(device_claim, "k8s.io.api.resource.v1.ResourceClaim", device_claim_fields);
 

@@ -1,5 +1,6 @@
 /* What a pod asks of a node: requests as the scheduler adds them up, where it may run, and beside whom. */
 #include "base/quantity.h"
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <stdio.h>
@@ -266,13 +267,14 @@ static const char *made_claim(const struct pod_record *r, const char *name)
 	return NULL;
 }
 
-static const struct claim_set *claims_of(struct cluster *c, const struct pod_record *r, const char *pod)
+/* Volumes matter while it waits only; devices are held. */
+static const struct claim_set *claims_of(struct cluster *c, const struct pod_record *r, const char *pod, bool waits)
 {
 	const struct volume_record *volumes = r->volumes.items;
 	const struct device_claim_record *devices = r->claims.items;
 	struct claim *rows = arena_array(&c->scratch, struct claim, r->volumes.count + r->claims.count);
 	size_t count = 0;
-	for (size_t i = 0; i < r->volumes.count; i++) {
+	for (size_t i = 0; waits && i < r->volumes.count; i++) {
 		char own[CLAIM_NAME_SIZE];
 		const char *name = volumes[i].claim;
 		if (name == NULL && volumes[i].ephemeral.text == NULL)
@@ -312,6 +314,30 @@ bool model_is_choosy(const struct pod_record *r)
 	return is_choosy;
 }
 
+const struct resources *model_with_devices(struct cluster *c, const struct resources *set, const struct resource *rows,
+					   size_t count)
+{
+	size_t all = intern_count(set), kept = 0;
+	struct resource *merged = arena_array(&c->scratch, struct resource, all + count);
+	for (size_t i = 0; i < all; i++)
+		if (!device_is_driver(set->items[i].name))
+			merged[kept++] = set->items[i];
+	for (size_t i = 0; i < count; i++)
+		merged[kept++] = rows[i];
+	return intern_rows(&c->intern, INTERN_RESOURCES, merged, kept);
+}
+
+const struct pod_shape *model_shape_with(struct cluster *c, const struct pod_shape *shape, const struct resource *rows,
+					 size_t count)
+{
+	struct pod_shape changed = *shape;
+	changed.requests = model_with_devices(c, shape->requests, rows, count);
+	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &changed, 1);
+	intern_drop(&c->intern, changed.requests);
+	intern_drop(&c->intern, shape);
+	return shared;
+}
+
 const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *r, const char *pod)
 {
 	struct sum sum = requests_of(c, r);
@@ -325,7 +351,7 @@ const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *
 		.apart = terms_of(c, &r->apart),
 		.near = waits ? terms_of(c, &r->near) : NULL,
 		.spreads = waits ? spreads_of(c, r) : NULL,
-		.claims = waits ? claims_of(c, r, pod) : NULL,
+		.claims = claims_of(c, r, pod, waits),
 		.scheduler = waits && !is_usual(r) ? intern_text(&c->intern, r->scheduler) : NULL,
 	};
 	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);

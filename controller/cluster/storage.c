@@ -1,4 +1,4 @@
-/* What pods that wait must have first: volumes, their classes, namespaces by their labels, claims of devices. */
+/* What pods that wait must have first: volumes, their classes, namespaces by their labels. */
 #include "base/alloc.h"
 #include "base/quantity.h"
 #include "controller/cluster/model_state.h"
@@ -16,8 +16,7 @@ struct needed {
 };
 
 static const size_t sizes[CLUSTER_NEEDED_COUNT] = { sizeof(struct volume_claim), sizeof(struct volume),
-						    sizeof(struct storage_class), sizeof(struct namespace_known),
-						    sizeof(struct device_claim) };
+						    sizeof(struct storage_class), sizeof(struct namespace_known) };
 
 static struct store *store_of(struct cluster *c, enum cluster_kind kind)
 {
@@ -96,15 +95,6 @@ static void read_namespace(struct cluster *c, struct namespace_known *n, const s
 	n->labels = model_labels(c, &r->labels);
 }
 
-static void read_device_claim(struct cluster *c, struct device_claim *k, const struct resource_claim_record *r,
-			      const struct watch_seen *seen)
-{
-	k->name_space = intern_text(&c->intern, seen->name_space == NULL ? "" : seen->name_space);
-	k->name = intern_text(&c->intern, seen->name);
-	k->nodes = model_requirements(c, &r->terms, NULL);
-	k->is_allocated = r->allocations.count > 0 || r->terms.count > 0;
-}
-
 static void drop_all(struct cluster *c, enum cluster_kind kind, const void *item)
 {
 	const void *held[8] = { NULL };
@@ -124,15 +114,10 @@ static void drop_all(struct cluster *c, enum cluster_kind kind, const void *item
 		const struct storage_class *s = item;
 		held[count++] = s->name;
 		held[count++] = s->topologies;
-	} else if (kind == CLUSTER_NAMESPACES) {
+	} else {
 		const struct namespace_known *n = item;
 		held[count++] = n->name;
 		held[count++] = n->labels;
-	} else {
-		const struct device_claim *k = item;
-		held[count++] = k->name_space;
-		held[count++] = k->name;
-		held[count++] = k->nodes;
 	}
 	for (size_t i = 0; i < count; i++)
 		intern_drop(&c->intern, held[i]);
@@ -149,10 +134,8 @@ bool cluster_needed_seen(struct cluster *c, enum cluster_kind kind, const void *
 		read_volume(c, (struct volume *)item, record, seen);
 	else if (kind == CLUSTER_STORAGE_CLASSES)
 		read_storage_class(c, (struct storage_class *)item, record, seen);
-	else if (kind == CLUSTER_NAMESPACES)
-		read_namespace(c, (struct namespace_known *)item, record, seen);
 	else
-		read_device_claim(c, (struct device_claim *)item, record, seen);
+		read_namespace(c, (struct namespace_known *)item, record, seen);
 	store_add(store_of(c, kind), item);
 	arena_clear(&c->scratch);
 	c->generation++;
@@ -220,14 +203,5 @@ const struct namespace_known *namespace_find(const struct cluster *c, const char
 	for (size_t i = 0; (n = store_next(&c->needed[CLUSTER_NAMESPACES - CLUSTER_VOLUME_CLAIMS], &i)) != NULL;)
 		if (n->name == name)
 			return n;
-	return NULL;
-}
-
-const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name)
-{
-	const struct device_claim *k = NULL;
-	for (size_t i = 0; (k = store_next(&c->needed[CLUSTER_RESOURCE_CLAIMS - CLUSTER_VOLUME_CLAIMS], &i)) != NULL;)
-		if (k->name == name && k->name_space == name_space)
-			return k;
 	return NULL;
 }

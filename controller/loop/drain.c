@@ -992,7 +992,9 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
 	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving ||
 	    !node_group_machine(c->groups[n->group], machine_of_node(c, n)) ||
-	    ((drain_is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_go(c, n)))
+	    ((drain_is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group]) ||
+	      c->groups[n->group]->seen.only_grows) &&
+	     !will_go(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;

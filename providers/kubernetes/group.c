@@ -968,6 +968,7 @@ static void describe(struct object_call *x)
 					 .failure_count = x->list.failure_count,
 					 .is_busy = theirs != NULL,
 					 .busy_with = theirs,
+					 .only_grows = x->owner.is_rolling,
 					 .abilities = kind_of(x)->abilities,
 					 .lacks = "" };
 	group_description_sort(d);

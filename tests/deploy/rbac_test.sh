@@ -87,7 +87,8 @@ rights() {
 	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/account"
 	for what in nodes pods events resourcequotas poddisruptionbudgets.policy jobs.batch jobsets.jobset.x-k8s.io \
 		podgroups.scheduling.x-k8s.io workloads.kueue.x-k8s.io persistentvolumeclaims persistentvolumes \
-		namespaces storageclasses.storage.k8s.io resourceclaims.resource.k8s.io warmpools.preheat.dev; do
+		namespaces storageclasses.storage.k8s.io resourceclaims.resource.k8s.io resourceslices.resource.k8s.io \
+		deviceclasses.resource.k8s.io warmpools.preheat.dev; do
 		may yes list "$what" llm
 		may yes watch "$what" llm
 		may no create "$what" llm

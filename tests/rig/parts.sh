@@ -143,7 +143,7 @@ controllers() {
 	for name in serviceaccount serviceaccount-token namespace root-ca-certificate-publisher clusterrole-aggregation \
 		node-lifecycle taint-eviction pod-garbage-collector garbage-collector resourcequota disruption \
 		deployment replicaset statefulset daemonset job cronjob horizontal-pod-autoscaler ttl-after-finished \
-		persistentvolumeclaim-protection; do
+		persistentvolumeclaim-protection resourceclaim; do
 		list+=,$name-controller
 	done
 	echo "${list#,}"

@@ -2,8 +2,8 @@
 
 with_rig.sh --node-grace 100h python3 tests/rig/placement.py VERDICTS [WORLDS [FIRST_SEED]]
 
-Each world has a few nodes of one or two groups, pods that run there, volumes, and three rounds of one more pod. Before
-the pod is created VERDICTS (placement_verdicts.c) says where it will go: onto a node that is there, onto a new one of a
+Each world has a few nodes of one or two groups, pods that run there, volumes, claims of devices, and three rounds of one more pod.
+Before the pod is created VERDICTS (placement_verdicts.c) says where it will go: onto a node that is there, onto a new one of a
 group, or nowhere. Then the scheduler has its say; where a new node was said to help it is created, and where nothing
 was, one of each group is. Worlds are kept apart by a label that their nodes, pods and selectors have, so that
 many run at once. A world where both differ is printed with its seed.
@@ -25,6 +25,8 @@ BATCH, ROUNDS, PATIENCE = 100, 3, 90
 ZONE, HOST, WORLD = 'topology.kubernetes.io/zone', 'kubernetes.io/hostname', 'world'
 GROUP = 'simulated.preheat.dev/node-group'
 SPACES = {'alpha': {'team': 'a'}, 'beta': {'team': 'b'}}
+DRIVER, CLAIMS = 'gpu.nvidia.com', '/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims'
+SLICES = '/apis/resource.k8s.io/v1/resourceslices'
 
 
 class Calls:
@@ -67,7 +69,8 @@ class Calls:
 class World:
     def __init__(self, seed):
         self.seed, self.name, self.random = seed, f'w{seed}', random.Random(seed)
-        self.serial, self.nodes, self.running, self.others, self.later = 0, [], [], [], {}
+        self.serial, self.nodes, self.running, self.held = 0, [], [], []
+        self.published, self.devices = {}, {}  # of each node with a driver: how many, and which are free
         r = self.random
         self.groups = [self.group(i) for i in range(r.randint(1, 2))]
         for group in self.groups:
@@ -97,17 +100,54 @@ class World:
         there = {'cpu': r.choice(['4', '8', '31850m']), 'memory': r.choice(['16Gi', '64Gi']),
                  'nvidia.com/gpu': r.choice(['1', '2', '8']), 'pods': r.choice(['3', '110']),
                  'ephemeral-storage': '100Gi'}
-        return {'name': f'{self.name}-g{i}', 'labels': labels, 'taints': taints, 'there': there}
+        gpus = there['nvidia.com/gpu']
+        if self.chance(35):  # its devices are claimed
+            del there['nvidia.com/gpu']
+        return {'name': f'{self.name}-g{i}', 'labels': labels, 'taints': taints, 'there': there, 'gpus': gpus}
 
     def node(self, group, is_new=False):
         name = self.fresh('n')
         spec = {'taints': list(group['taints'])}
+        if 'nvidia.com/gpu' not in group['there']:
+            self.published[name] = int(group['gpus'])
+            self.devices[name] = [f'gpu-{i}' for i in range(self.published[name])]
         if not is_new and self.chance(8):
             spec['unschedulable'] = True
         return {'apiVersion': 'v1', 'kind': 'Node',
                 'metadata': {'name': name, 'labels': {**group['labels'], HOST: name}}, 'spec': spec,
                 'status': {'allocatable': group['there'], 'capacity': group['there'],
                            'conditions': [{'type': 'Ready', 'status': 'True', 'reason': 'KubeletReady'}]}}
+
+    def slice(self, node):
+        """What a driver publishes of a node, at the path where it is created; nothing where a plugin offers its GPUs."""
+        if node not in self.devices:
+            return []
+        devices = [{'name': f'gpu-{i}', 'attributes': {'type': {'string': 'gpu'}}} for i in range(self.published[node])]
+        return [(SLICES, {'apiVersion': 'resource.k8s.io/v1', 'kind': 'ResourceSlice', 'metadata': {
+            'name': f'{node}-{DRIVER}', 'labels': {WORLD: self.name}}, 'spec': {
+                'driver': DRIVER, 'nodeName': node, 'pool': {'name': node, 'generation': 1, 'resourceSliceCount': 1},
+                'devices': devices}})]
+
+    def claim(self, space, count):
+        return {'apiVersion': 'resource.k8s.io/v1', 'kind': 'ResourceClaim', 'metadata': {
+            'name': self.fresh('k'), 'namespace': space, 'labels': {WORLD: self.name}}, 'spec': {'devices': {'requests': [
+                {'name': 'gpu', 'exactly': {'deviceClassName': DRIVER, 'count': count}}]}}}
+
+    def hold(self, pod, node, count):
+        """The running pod has so many devices of its node, as far as there are some left."""
+        free = self.devices[node]
+        if not count or len(free) < count:
+            return
+        claim = self.claim(pod['metadata']['namespace'], count)
+        had = [free.pop() for _ in range(count)]
+        at_node = {'nodeSelectorTerms': [{'matchFields': [{'key': 'metadata.name', 'operator': 'In', 'values': [node]}]}]}
+        self.held.append((claim, {'allocation': {'nodeSelector': at_node, 'devices': {'results': [
+            {'request': 'gpu', 'driver': DRIVER, 'pool': node, 'device': d} for d in had]}}}))
+        self.claims_it(pod, claim)
+
+    def claims_it(self, pod, claim):
+        pod['spec']['resourceClaims'] = [{'name': 'gpu', 'resourceClaimName': claim['metadata']['name']}]
+        pod['spec']['containers'][0]['resources']['claims'] = [{'name': 'gpu'}]
 
     def app(self):
         return self.random.choice('xyz')
@@ -164,9 +204,11 @@ class World:
         return {'requiredDuringSchedulingIgnoredDuringExecution': terms}
 
     def runs_on(self, node):
-        pod = self.pod(self.random.choice(list(SPACES)), self.app(),
-                       [self.container('c', self.random.choice([0, 1, 2, 2, 4, 8]))], nodeName=node['metadata']['name'],
-                       tolerations=[{'operator': 'Exists'}])
+        name, gpus = node['metadata']['name'], self.random.choice([0, 1, 2, 2, 4, 8])
+        pod = self.pod(self.random.choice(list(SPACES)), self.app(), [self.container('c', 0 if name in self.devices else gpus)],
+                       nodeName=name, tolerations=[{'operator': 'Exists'}])
+        if name in self.devices:
+            self.hold(pod, name, gpus)
         if self.chance(25):
             pod['spec']['affinity'] = {'podAntiAffinity': self.required([self.term()])}
         return pod
@@ -227,8 +269,9 @@ class World:
     def waits(self):
         """One more pod, and what is created before it."""
         r, app = self.random, self.app()
-        space = r.choice(list(SPACES))
-        containers = [self.container('c', r.choice([1, 1, 1, 1, 2, 8]))]
+        space, gpus = r.choice(list(SPACES)), r.choice([1, 1, 1, 1, 2, 8])
+        has_devices = self.chance(85 if self.devices else 10)
+        containers = [self.container('c', 0 if has_devices else gpus)]
         spec = {'nodeSelector': {WORLD: self.name}}
         affinity, before, claim = {}, [], None
         if self.chance(10):
@@ -258,7 +301,12 @@ class World:
             name, before, is_chosen = self.volume()
             claim = name if is_chosen else None
             spec['volumes'] = [{'name': 'v', 'persistentVolumeClaim': {'claimName': name}}]
-        return self.pod(space, app, containers, **spec), before, claim
+        pod = self.pod(space, app, containers, **spec)
+        if has_devices:
+            made = self.claim(space, gpus)
+            self.claims_it(pod, made)
+            before = [*before, (CLAIMS.format(space), made)]
+        return pod, before, claim
 
     def spread(self, key):
         r = self.random
@@ -279,12 +327,16 @@ def storage_class(name, makes, world='common', **more):
             'volumeBindingMode': 'WaitForFirstConsumer', **more}
 
 
-COMMON = [('/apis/storage.k8s.io/v1/storageclasses', c) for c in (
+COMMON = [('/apis/resource.k8s.io/v1/deviceclasses', {
+    'apiVersion': 'resource.k8s.io/v1', 'kind': 'DeviceClass', 'metadata': {'name': DRIVER, 'labels': {WORLD: 'common'}}, 'spec': {
+        'selectors': [{'cel': {'expression': f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].type == "gpu"'}}]}})]
+COMMON += [('/apis/storage.k8s.io/v1/storageclasses', c) for c in (
     storage_class('now', True, volumeBindingMode='Immediate'), storage_class('later', True),
     storage_class('later-za', True, allowedTopologies=[{'matchLabelExpressions': [{'key': ZONE, 'values': ['za']}]}]))]
 LISTS = {'nodes': '/api/v1/nodes', 'pods': '/api/v1/pods', 'persistentvolumeclaims': '/api/v1/persistentvolumeclaims',
          'persistentvolumes': '/api/v1/persistentvolumes', 'storageclasses': '/apis/storage.k8s.io/v1/storageclasses',
-         'namespaces': '/api/v1/namespaces'}
+         'namespaces': '/api/v1/namespaces', 'deviceclasses': '/apis/resource.k8s.io/v1/deviceclasses',
+         'resourceslices': SLICES, 'resourceclaims': '/apis/resource.k8s.io/v1/resourceclaims'}
 
 
 def path_of(o):
@@ -305,7 +357,7 @@ class Judge:
         tell = self.program.stdin
         tell.write(f'world {world.name}\n')
         for group in world.groups:
-            tell.write(f'group {group["name"]} {group["there"]["nvidia.com/gpu"]}\n')
+            tell.write(f'group {group["name"]} {group["gpus"]}\n')
         for kind in LISTS:
             for name in ('common', world.name):
                 for o in by_world[kind].get(name, []):
@@ -405,9 +457,10 @@ class Batch:
         for world in self.worlds:
             said, group, _ = verdicts[world.name]
             wanted = [g for g in world.groups if said == 'nowhere' or (said == 'new' and g['name'] == group)]
-            new += [('/api/v1/nodes', world.node(g, True)) for g in wanted]
-        self.create(new)
-        names = {o['metadata']['name'] for _, o in new}
+            new += [(world, world.node(g, True)) for g in wanted]
+        names = {node['metadata']['name'] for _, node in new}
+        self.create([('/api/v1/nodes', node) for _, node in new])
+        self.create([o for world, node in new for o in world.slice(node['metadata']['name'])])
         until('ready', self.are_ready)
         until('bound', lambda: all(self.last(w) for w in self.worlds if verdicts[w.name][0] == 'new'), 40)
         time.sleep(4)
@@ -440,12 +493,23 @@ class Batch:
         for space in SPACES:
             self.kube.call('DELETE', f'/api/v1/namespaces/{space}/pods', {'gracePeriodSeconds': 0}, timeout=120)
             self.kube.call('DELETE', f'/api/v1/namespaces/{space}/persistentvolumeclaims', timeout=120)
+            self.kube.call('DELETE', CLAIMS.format(space), timeout=120)
+        self.kube.call('DELETE', SLICES, timeout=120)
         self.kube.call('DELETE', '/api/v1/persistentvolumes', timeout=120)
         self.kube.call('DELETE', '/api/v1/nodes', timeout=120)
         until('gone', lambda: not self.kube.get('/api/v1/pods')['items'])
 
+    def hold(self):
+        """Claims of pods that run: allocated before they are there."""
+        held = [(CLAIMS.format(claim['metadata']['namespace']), claim, status) for w in self.worlds for claim, status in w.held]
+        self.create([(path, claim) for path, claim, _ in held])
+        self.calls.all([('PUT', f'{path}/{claim["metadata"]["name"]}/status', {**claim, 'status': status})
+                        for path, claim, status in held])
+
     def run(self):
         self.create([('/api/v1/nodes', n) for w in self.worlds for n in w.nodes])
+        self.create([o for w in self.worlds for n in w.nodes for o in w.slice(n['metadata']['name'])])
+        self.hold()
         if not until('ready', self.are_ready):
             sys.exit('not every node became ready')
         self.create([(path_of(p), p) for w in self.worlds for p in w.running])

@@ -16,6 +16,9 @@ static const char *const kinds[CLUSTER_KIND_COUNT] = {
 	[CLUSTER_VOLUMES] = "persistentvolumes",
 	[CLUSTER_STORAGE_CLASSES] = "storageclasses",
 	[CLUSTER_NAMESPACES] = "namespaces",
+	[CLUSTER_RESOURCE_SLICES] = "resourceslices",
+	[CLUSTER_DEVICE_CLASSES] = "deviceclasses",
+	[CLUSTER_RESOURCE_CLAIMS] = "resourceclaims",
 };
 
 static const char *const verdicts[] = { [PLACING_NOT_YET] = "later",

@@ -462,6 +462,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	buf_printf(out, "],\"protects\":%s,\"exposed\":%" PRId64 ",\"guarded\":%" PRId64,
 		   g->protects ? "true" : "false", running - guarded, guarded);
 	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? WIRE_EPOCH + g->ends_at : 0);
+	buf_printf(out, ",\"only_grows\":%s", g->only_grows ? "true" : "false");
 	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;

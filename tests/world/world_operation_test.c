@@ -611,6 +611,30 @@ static void is_let(enum owner_act act)
 	assert_false(world_event_told("NodeGroupContended"));
 }
 
+/* A rollout: a machine beyond the size is there before an old one goes, however long that takes; growth goes on. */
+static void what_a_rollout_adds_is_not_called_off(void **state)
+{
+	(void)state;
+	begin();
+	first->only_grows = true;
+	char added[48];
+	snprintf(added, sizeof added, "%s", cloud_owner_adds(first)->id);
+	int64_t changes = first->changes;
+	run(30 * MINUTE);
+	const struct object *node = world_node_of(added);
+	assert_non_null(node);
+	assert_false(value_is(node->value, "spec>unschedulable", "true"));
+	assert_int_equal(first->changes, changes);
+	chat->rate = 6;
+	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
+	assert_int_equal(cloud_awake(second), 0);
+	chat->rate = 0.5;
+	run(30 * MINUTE);
+	assert_true(world_ready("chat") >= 8);
+	first->only_grows = false;
+	until(serves_four_at_most, HOUR, "what is not needed goes once that is over");
+}
+
 /* AZRebalance: one more is launched in the emptier zone before one in the fuller ends. */
 static void what_is_launched_before_another_ends_is_let(void **state)
 {
@@ -808,6 +832,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_drain_rests_during_an_update),
 		SCENARIO(the_next_leader_lets_it_too),
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),
+		SCENARIO(what_a_rollout_adds_is_not_called_off),
 		SCENARIO(what_is_launched_before_another_ends_is_let),
 		SCENARIO(spot_that_is_rebalanced_is_let),
 		SCENARIO(a_refresh_is_let),

@@ -1,6 +1,7 @@
 /*
  * Objects of any content through the model, then every question it answers. A line is a kind and an object:
- * n node, p pod, b budget, q quota, j Job, s JobSet, g PodGroup, k Kueue's Workload; "-" before it: the object goes.
+ * n node, p pod, b budget, q quota, j Job, s JobSet, g PodGroup, k Kueue's Workload, l ResourceSlice, d DeviceClass,
+ * c ResourceClaim; "-" before it: the object goes.
  */
 #include "controller/cluster/model_state.h"
 
@@ -34,6 +35,9 @@ static const struct {
 	{ 's', CLUSTER_JOB_SETS, &job_set_spec },
 	{ 'g', CLUSTER_POD_GROUPS, &pod_group_spec },
 	{ 'k', CLUSTER_KUEUE_WORKLOADS, &kueue_workload_spec },
+	{ 'l', CLUSTER_RESOURCE_SLICES, &resource_slice_spec },
+	{ 'd', CLUSTER_DEVICE_CLASSES, &device_class_spec },
+	{ 'c', CLUSTER_RESOURCE_CLAIMS, &resource_claim_spec },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -47,6 +51,12 @@ static void go(struct cluster *c, enum cluster_kind kind, struct object_uid uid)
 		cluster_budget_gone(c, uid);
 	else if (kind == CLUSTER_QUOTAS)
 		cluster_quota_gone(c, uid);
+	else if (kind == CLUSTER_RESOURCE_SLICES)
+		cluster_slice_gone(c, uid, 2000);
+	else if (kind == CLUSTER_DEVICE_CLASSES)
+		cluster_device_class_gone(c, uid);
+	else if (kind == CLUSTER_RESOURCE_CLAIMS)
+		cluster_device_claim_gone(c, uid, 2000);
 	else
 		cluster_workload_gone(c, uid);
 }
@@ -61,6 +71,12 @@ static void come(struct cluster *c, enum cluster_kind kind, const void *record, 
 		cluster_budget_seen(c, record, seen);
 	else if (kind == CLUSTER_QUOTAS)
 		cluster_quota_seen(c, record, seen);
+	else if (kind == CLUSTER_RESOURCE_SLICES)
+		cluster_slice_seen(c, record, seen);
+	else if (kind == CLUSTER_DEVICE_CLASSES)
+		cluster_device_class_seen(c, record, seen);
+	else if (kind == CLUSTER_RESOURCE_CLAIMS)
+		cluster_device_claim_seen(c, record, seen);
 	else
 		cluster_workload_seen(c, kind, record, seen);
 }

@@ -134,7 +134,7 @@ func (k *cloud) purchase(g *group, count int, to goal, cause string, now int64) 
 	}
 	for i := range count {
 		zone, kind := k.offering(g, now)
-		code, message := k.lacking(g, zone, kind, now)
+		code, message, after := k.lacking(g, zone, kind, now)
 		if code == "" && i >= count-short {
 			code = "stock-out"
 		}
@@ -146,7 +146,10 @@ func (k *cloud) purchase(g *group, count int, to goal, cause string, now int64) 
 			a.begin(m, "Launching a new EC2 instance: "+m.ID, cause, now)
 			continue
 		}
-		due := now + k.clock.millis(g.conf.Stages.Refuse.draw(k.seed, fmt.Sprint(a.Serial)))
+		if after == 0 {
+			after = g.conf.Stages.Refuse.draw(k.seed, fmt.Sprint(a.Serial))
+		}
+		due := now + k.clock.millis(after)
 		a.Failed[zone+"/"+kind] = due + k.clock.millis(time.Duration(g.conf.EKS.Retry))
 		g.Refusals = append(g.Refusals, refusal{Due: due, Count: 1, Goal: to, Code: code, Token: a.token(),
 			Zone: zone, Type: kind, Message: message, Cause: cause})
@@ -185,8 +188,9 @@ func (k *cloud) offering(g *group, now int64) (zone, kind string) {
 	return zones[0], g.conf.EKS.InstanceTypes[0]
 }
 
-// lacking is why EC2 has no such instance now: the fault's name and its text, or nothing.
-func (k *cloud) lacking(g *group, zone, kind string, now int64) (code, message string) {
+// lacking is why EC2 has no such instance now: the fault's name, its text, and after how long the launch is known to have
+// failed, if the fault says so; or nothing.
+func (k *cloud) lacking(g *group, zone, kind string, now int64) (code, message string, after time.Duration) {
 	for _, f := range k.faults.List {
 		if (f.Fault != "stock-out" && f.Fault != "quota") || !f.active(k.nowS(now)) ||
 			(f.Group != "*" && f.Group != g.Name) || (f.Zone != "" && f.Zone != zone && f.Zone != kind) {
@@ -197,9 +201,9 @@ func (k *cloud) lacking(g *group, zone, kind string, now int64) (code, message s
 		if text == "sync" {
 			text = ""
 		}
-		return f.Fault, text
+		return f.Fault, text, time.Duration(f.number(0) * float64(time.Second))
 	}
-	return "", ""
+	return "", "", 0
 }
 
 // scaleIn takes what was never had first, then instances by the termination policy, busy or not.
@@ -332,7 +336,7 @@ func (k *cloud) rebalance(g *group, now int64) bool {
 	if load[full]-load[empty] < 2 || victim == nil || victim.Zone != full || a.Failed[empty+"/"+kind] > now {
 		return false
 	}
-	if code, _ := k.lacking(g, empty, kind, now); code != "" {
+	if code, _, _ := k.lacking(g, empty, kind, now); code != "" {
 		a.Failed[empty+"/"+kind] = now + k.clock.millis(time.Duration(g.conf.EKS.Retry))
 		return false
 	}

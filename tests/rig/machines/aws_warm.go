@@ -183,7 +183,7 @@ func (d *awsDoor) launchIn(g *group, zone string, count int, c *awsCall) launchR
 	for _, kind := range g.conf.EKS.InstanceTypes {
 		var ids []string
 		for ; count > 0; count-- {
-			code, message := k.lacking(g, zone, kind, c.nowMillis)
+			code, message, _ := k.lacking(g, zone, kind, c.nowMillis)
 			if code != "" {
 				f := refusal{Code: code, Zone: zone, Type: kind, Message: message}
 				if f.Message == "" {

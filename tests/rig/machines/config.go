@@ -30,7 +30,7 @@ type groupConfig struct {
 	Taints       []taintConfig     `json:"taints"`
 	CPU          string            `json:"cpu"`
 	Memory       string            `json:"memory"`
-	Resource     string            `json:"resource"` // nvidia.com/gpu, nvidia.com/mig-1g.5gb, ...
+	Resource     string            `json:"resource"` // nvidia.com/gpu, nvidia.com/mig-1g.5gb, ...; a driver publishes: gpu.nvidia.com
 	Count        int               `json:"count"`    // of Resource on a machine: GPUs times replicas or slices
 	GPUs         int               `json:"gpus"`     // paid for; default: Count
 	StoppedNode  string            `json:"stopped_node"`

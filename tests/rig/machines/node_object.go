@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
+	dra "k8s.io/api/resource/v1"
 	errs "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +22,11 @@ const (
 	leaseNamespace  = "kube-node-lease"
 	groupAnnotation = "rig.preheat.dev/group" // tells a later run whose node this is
 )
+
+// isClaimed tells whether the devices are published by a driver and claimed, not requested: its name has no slash.
+func (g *groupConfig) isClaimed() bool {
+	return !strings.Contains(g.Resource, "/")
+}
 
 // devices are the resources that the device plugin brings.
 func (g *groupConfig) devices() core.ResourceList {
@@ -126,8 +134,10 @@ func (n *node) report(ctx context.Context, ready bool, message string, devices c
 	n.stated = ready
 	n.mu.Unlock()
 	status := map[string]any{"conditions": conditions(ready, message)[3:]}
-	if devices != nil {
-		m := n.now()
+	m := n.now()
+	if devices != nil && m.conf.isClaimed() {
+		n.publish(ctx, &m, len(devices) > 0)
+	} else if devices != nil {
 		capacity := map[string]any{m.conf.Resource: nil}
 		for name, quantity := range devices {
 			capacity[string(name)] = quantity.String()
@@ -143,6 +153,33 @@ func (n *node) report(ctx context.Context, ready bool, message string, devices c
 	if ready {
 		n.fleet.cloud.hasJoined(n.now().machine)
 	}
+}
+
+// publish makes the ResourceSlice of the node's devices, or takes it back, as the driver's kubelet plugin does.
+func (n *node) publish(ctx context.Context, m *snapshot, there bool) {
+	driver, slices := m.conf.Resource, n.fleet.client.ResourceV1().ResourceSlices()
+	name := n.name + "-" + driver
+	persist(ctx, "publish devices of node "+n.name, func() error {
+		if err := gone(slices.Delete(ctx, name, meta.DeleteOptions{})); err != nil || !there {
+			return err
+		}
+		node, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
+		if err != nil {
+			return gone(err)
+		}
+		kind, controls := "gpu", true
+		slice := &dra.ResourceSlice{
+			ObjectMeta: meta.ObjectMeta{Name: name, OwnerReferences: []meta.OwnerReference{{
+				APIVersion: "v1", Kind: "Node", Name: n.name, UID: node.UID, Controller: &controls}}},
+			Spec: dra.ResourceSliceSpec{Driver: driver, NodeName: &n.name,
+				Pool: dra.ResourcePool{Name: n.name, Generation: 1, ResourceSliceCount: 1}}}
+		for i := range m.conf.Count {
+			slice.Spec.Devices = append(slice.Spec.Devices, dra.Device{Name: fmt.Sprint("gpu-", i),
+				Attributes: map[dra.QualifiedName]dra.DeviceAttribute{"type": {StringValue: &kind}}})
+		}
+		_, err = slices.Create(ctx, slice, meta.CreateOptions{})
+		return err
+	})
 }
 
 // taint adds one unless it is there: a spot machine's notice, or that it was stopped.

@@ -74,6 +74,8 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 		[CLUSTER_VOLUMES] = &volume_spec,
 		[CLUSTER_STORAGE_CLASSES] = &storage_class_spec,
 		[CLUSTER_NAMESPACES] = &namespace_spec,
+		[CLUSTER_RESOURCE_SLICES] = &resource_slice_spec,
+		[CLUSTER_DEVICE_CLASSES] = &device_class_spec,
 		[CLUSTER_RESOURCE_CLAIMS] = &resource_claim_spec,
 	};
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -93,6 +95,12 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 		return cluster_budget_seen(c, record, &seen);
 	if (kind == CLUSTER_QUOTAS)
 		return cluster_quota_seen(c, record, &seen);
+	if (kind == CLUSTER_RESOURCE_SLICES)
+		return cluster_slice_seen(c, record, &seen);
+	if (kind == CLUSTER_DEVICE_CLASSES)
+		return cluster_device_class_seen(c, record, &seen);
+	if (kind == CLUSTER_RESOURCE_CLAIMS)
+		return cluster_device_claim_seen(c, record, &seen);
 	if (kind >= CLUSTER_VOLUME_CLAIMS)
 		return cluster_needed_seen(c, kind, record, &seen);
 	return cluster_workload_seen(c, kind, record, &seen);

@@ -66,6 +66,8 @@ static void a_rollout_is_let(void **state)
 	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
 	assert_non_null(strstr(a.call.error.message, "rolling out"));
 	assert_string_equal(played.log, "");
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_true(a.call.description.only_grows);
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "u", .desired = 4 }),
 			 ERROR_NONE);
 	played.rollout = "OnDelete"; /* which lasts until somebody deletes */

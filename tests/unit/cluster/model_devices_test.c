@@ -1,0 +1,490 @@
+/* Devices by claim: what nodes have of them, what pods hold of them, and how many machines those that wait need. */
+#include "tests/unit/cluster/model_objects.h"
+
+#include "base/buf.h"
+#include "base/random.h"
+
+#define NODE(name, uid)                                                                                      \
+	"{'metadata':{'name':'" name "','uid':'" uid "','labels':{'simulated.preheat.dev/node-group':'g'}}," \
+	"'status':{'allocatable':{'cpu':'64'},'conditions':[{'type':'Ready','status':'True'}]}}"
+#define SLICE(uid, node, owner, generation, count, devices)                                                           \
+	"{'metadata':{'name':'" uid "','uid':'" uid "','ownerReferences':[{'kind':'Node','name':'" node               \
+	"','uid':'" owner "','controller':true}]},'spec':{'driver':'gpu.nvidia.com','nodeName':'" node                \
+	"','pool':{'name':'" node "','generation':" generation ",'resourceSliceCount':" count "},'devices':[" devices \
+	"]}}"
+#define GPU	     "{'name':'gpu-0','attributes':{'type':{'string':'gpu'},'productName':{'string':'H100'}}}"
+#define MIG(profile) "{'name':'m','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}}}"
+#define BARRED(effect) \
+	"{'name':'b','attributes':{'type':{'string':'gpu'}},'taints':[{'key':'k','effect':'" effect "'}]}"
+#define OTHER(driver)                                                  \
+	"{'metadata':{'name':'o','uid':'o'},'spec':{'driver':'" driver \
+	"','nodeName':'n','pool':{'name':'n','generation':1,'resourceSliceCount':1},'devices':[{'name':'d'}]}}"
+
+static const struct {
+	const char *what;
+	const char *slices[4];
+	int64_t gpus_milli;
+} published[] = {
+	{ "none", { NULL }, 0 },
+	{ "two", { SLICE("s", "n", "n1", "1", "1", GPU "," GPU) }, 2000 },
+	{ "a slice that is not there yet", { SLICE("s", "n", "n1", "1", "2", GPU) }, 0 },
+	{ "both slices", { SLICE("s", "n", "n1", "1", "2", GPU), SLICE("t", "n", "n1", "1", "2", GPU) }, 2000 },
+	{ "an older generation",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," GPU), SLICE("t", "n", "n1", "2", "1", GPU) },
+	  1000 },
+	{ "a generation that is not whole yet",
+	  { SLICE("s", "n", "n1", "1", "1", GPU), SLICE("t", "n", "n1", "2", "2", GPU) },
+	  0 },
+	{ "of the node that had the name before", { SLICE("s", "n", "n0", "1", "1", GPU) }, 0 },
+	{ "of another node", { SLICE("s", "m", "m1", "1", "1", GPU) }, 0 },
+	{ "tainted devices",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," BARRED("NoSchedule") "," BARRED("NoExecute") "," BARRED("None")) },
+	  2000 },
+	{ "GPUs that may be cut up",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG("1g.10gb") "," MIG("3g.40gb")) },
+	  1000 },
+	{ "GPUs that are cut up", { SLICE("s", "n", "n1", "1", "1", MIG("1g.10gb") "," MIG("3g.40gb")) }, 142 + 428 },
+	{ "the same slice again",
+	  { SLICE("s", "n", "n1", "1", "1", GPU), SLICE("s", "n", "n1", "2", "1", GPU "," GPU) },
+	  2000 },
+	{ "a driver of networks", { OTHER("dranet") }, 0 },
+	{ "a driver of NVIDIA's for other things", { OTHER("compute-domain.nvidia.com") }, 0 },
+	{ "AMD's", { OTHER("gpu.amd.com") }, 1000 },
+};
+
+static struct cluster *cluster_with_group(const char *resource)
+{
+	static const int groups[] = { 0 };
+	const struct cluster_group group = { .name = "g",
+					     .provider = "simulated",
+					     .label = { "simulated.preheat.dev/node-group", "g" },
+					     .gpus_per_node = 2,
+					     .gpu_resource = resource,
+					     .max = 10 };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "a",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+	struct cluster *c = cluster_new();
+	cluster_set_fleet(c, &pool, 1, &group, 1);
+	cluster_offer(c, 0, 10);
+	return c;
+}
+
+static void nodes_have_what_is_published(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof published / sizeof *published; i++)
+		for (int node_first = 0; node_first < 2; node_first++) {
+			struct cluster *c = cluster_with_group("gpu.nvidia.com");
+			if (node_first)
+				see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+			for (size_t k = 0; k < 4 && published[i].slices[k]; k++)
+				see_now(c, CLUSTER_RESOURCE_SLICES, published[i].slices[k]);
+			if (!node_first)
+				see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+			const struct node *n = cluster_node(c, "n");
+			if (n->gpus_milli != published[i].gpus_milli || (n->gpu_at != 0) != (n->gpus_milli > 0))
+				fail_msg("%s: %lld", published[i].what, (long long)n->gpus_milli);
+			cluster_free(c);
+		}
+}
+
+static void what_is_published_no_more_is_gone(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+	cluster_slice_gone(c, object_uid_of("s"), 1);
+	assert_int_equal(cluster_node(c, "n")->gpus_milli, 0);
+	assert_int_equal(cluster_node(c, "n")->gpu_at, 0);
+	/* The Node goes first, its slices after it. */
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+	assert_int_equal(cluster_node(c, "n")->gpus_milli, 1000);
+	cluster_node_gone(c, object_uid_of("n1"), 1);
+	cluster_slice_gone(c, object_uid_of("s"), 1);
+	assert_null(cluster_node(c, "n"));
+	assert_int_equal(cluster_node_count(c), 0);
+	cluster_free(c);
+}
+
+static void a_node_that_offers_both_has_its_gpus_once(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("nvidia.com/gpu");
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+	see_now(c, CLUSTER_NODES,
+		"{'metadata':{'name':'n','uid':'n1'},'status':{'allocatable':{'nvidia.com/gpu':'2'},'conditions':"
+		"[{'type':'Ready','status':'True'}]}}");
+	assert_int_equal(cluster_node(c, "n")->gpus_milli, 2000);
+	cluster_free(c);
+}
+
+/* --- claims --- */
+
+#define CLASS(name, expression)                                                                                     \
+	"{'metadata':{'name':'" name "','uid':'c-" name "'},'spec':{'selectors':[{'cel':{'expression':'" expression \
+	"'}}]}}"
+#define CLAIM(name, metadata, spec, status)                                                                     \
+	"{'metadata':{'namespace':'a','name':'" name "','uid':'" name "'" metadata "},'spec':{'devices':{" spec \
+	"}},'status':{" status "}}"
+#define OF_POD(uid)	     ",'ownerReferences':[{'kind':'Pod','name':'p','uid':'" uid "','controller':true}]"
+#define EXACTLY(class, more) "{'name':'r','exactly':{'deviceClassName':'" class "'" more "}}"
+#define REQUESTS(requests)   "'requests':[" requests "]"
+#define WAITS(uid, claims)                                                                                  \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'containers':[{'image':'i'" \
+	",'resources':{'requests':{'cpu':'1'}}}],'resourceClaims':[" claims "]},'status':{'phase':'Pending'}}"
+#define NAMES(claim) "{'name':'gpu','resourceClaimName':'" claim "'}"
+#define ON(node)                                                                                             \
+	"'allocation':{'devices':{'results':[{'request':'r','driver':'gpu.nvidia.com','pool':'" node         \
+	"','device':'gpu-0'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name'," \
+	"'operator':'In','values':['" node "']}]}]}}"
+#define FOR(uid) ",'reservedFor':[{'resource':'pods','name':'" uid "','uid':'" uid "'}]"
+
+static const struct {
+	const char *what, *class, *requests;
+	int64_t gpus_milli; /* -1: the pod is none of ours */
+	bool is_plain;
+} asked[] = {
+	{ "one", NULL, EXACTLY("gpu.nvidia.com", ""), 1000, true },
+	{ "two", NULL, EXACTLY("gpu.nvidia.com", ",'allocationMode':'ExactCount','count':2"), 2000, true },
+	{ "two requests", NULL, EXACTLY("gpu.nvidia.com", "") "," EXACTLY("gpu.nvidia.com", ",'count':3"), 4000, true },
+	{ "NVIDIA's class",
+	  CLASS("gpu.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && "
+				  "device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027gpu\\u0027"),
+	  EXACTLY("gpu.nvidia.com", ""), 1000, true },
+	{ "a class by another name", CLASS("h100", "device.driver == \\u0027gpu.nvidia.com\\u0027"),
+	  EXACTLY("h100", ",'count':2"), 2000, true },
+	{ "a class of some of them",
+	  CLASS("big", "device.driver == \\u0027gpu.nvidia.com\\u0027 && "
+		       "device.capacity[\\u0027gpu.nvidia.com\\u0027].memory >= quantity(\\u002780Gi\\u0027)"),
+	  EXACTLY("big", ""), 0, false },
+	{ "parts of GPUs",
+	  CLASS("mig.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && "
+				  "device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027"),
+	  EXACTLY("mig.nvidia.com", ""), 0, false },
+	{ "a selector", NULL, EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]"), 1000, false },
+	{ "all that there are", NULL, EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'"), 0, false },
+	{ "a look for admins", NULL, EXACTLY("gpu.nvidia.com", ",'adminAccess':true"), -1, true },
+	{ "the first that is there", NULL,
+	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':2},{'name':'b',"
+	  "'deviceClassName':'gpu.amd.com','count':4}]}",
+	  2000, false },
+	{ "no GPU", CLASS("nic", "device.driver == \\u0027dranet\\u0027"), EXACTLY("nic", ""), -1, false },
+	{ "a class that nobody knows", NULL, EXACTLY("nic", ""), -1, false },
+	{ "a network beside it", NULL, EXACTLY("gpu.nvidia.com", "") "," EXACTLY("nic", ""), 1000, false },
+};
+
+/* In the order of what: class, claim, pod. */
+static void claims_are_what_the_pod_asks_for(void **state)
+{
+	static const int orders[6][3] = {
+		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 }
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+		for (int o = 0; o < 6; o++) {
+			CLEANUP(buf_release) struct buf claim = { 0 };
+			struct cluster *c = cluster_with_group("gpu.nvidia.com");
+			buf_printf(&claim, CLAIM("k", OF_POD("p"), REQUESTS("%s"), ""), asked[i].requests);
+			for (int k = 0; k < 3; k++) {
+				if (orders[o][k] == 0 && asked[i].class)
+					see_now(c, CLUSTER_DEVICE_CLASSES, asked[i].class);
+				else if (orders[o][k] == 1)
+					see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+				else if (orders[o][k] == 2)
+					see_now(c, CLUSTER_PODS, WAITS("p", NAMES("k")));
+			}
+			const struct pod *p = cluster_pod(c, "p");
+			int64_t found = p->has_gpus ? p->gpus_milli : -1;
+			const struct device_claim *k =
+				device_claim_find(c, p->namespace, p->shape->claims->items[0].name);
+			if (found != asked[i].gpus_milli || device_claim_is_plain(c, k) != asked[i].is_plain ||
+			    (p->pool == 0) != p->has_gpus)
+				fail_msg("%s: %lld, %d", asked[i].what, (long long)found, device_claim_is_plain(c, k));
+			cluster_free(c);
+		}
+}
+
+static int64_t nodes_lacking(const struct cluster *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	return cluster_pool_view(c, 0, &a).groups[0].lacking_nodes;
+}
+
+static void each_claim_of_its_own_needs_devices_of_its_own(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	static const char *const names[] = { "p", "q", "r" };
+	for (int i = 0; i < 3; i++) {
+		CLEANUP(buf_release) struct buf claim = { 0 }, pod = { 0 };
+		buf_printf(&claim,
+			   CLAIM("%s", ",'ownerReferences':[{'kind':'Pod','name':'p','uid':'%s'}]", REQUESTS("%s"), ""),
+			   names[i], names[i], names[i], EXACTLY("gpu.nvidia.com", ""));
+		buf_printf(&pod, WAITS("%s", "{'name':'gpu','resourceClaimName':'%s'}"), names[i], names[i], names[i]);
+		see_now(c, CLUSTER_PODS, pod.text);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+	}
+	assert_int_equal(nodes_lacking(c), 2); /* of two GPUs each */
+	cluster_free(c);
+}
+
+static void pods_that_share_a_claim_need_its_devices_once(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("k", "", REQUESTS(EXACTLY("gpu.nvidia.com", "")), ""));
+	see_now(c, CLUSTER_PODS, WAITS("p", NAMES("k")));
+	see_now(c, CLUSTER_PODS, WAITS("q", NAMES("k")));
+	see_now(c, CLUSTER_PODS, WAITS("r", NAMES("k")));
+	see_now(c, CLUSTER_PODS, WAITS("s", NAMES("k")));
+	assert_int_equal(nodes_lacking(c), 1);
+	assert_int_equal(cluster_pod(c, "p")->gpus_milli, 250);
+	assert_int_equal(cluster_pod(c, "s")->gpus_milli, 250);
+	cluster_pod_gone(c, object_uid_of("r"), 1);
+	cluster_pod_gone(c, object_uid_of("s"), 1);
+	assert_int_equal(cluster_pod(c, "p")->gpus_milli, 500);
+	/* One runs: the others fit there, and need nothing more. */
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("k", "", REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON("n") FOR("p")));
+	assert_int_equal(cluster_pod(c, "p")->gpus_milli, 1000);
+	assert_int_equal(cluster_pod(c, "q")->gpus_milli, 0);
+	assert_int_equal(nodes_lacking(c), 0);
+	cluster_free(c);
+}
+
+#define RUNS(uid, node, claims)                                                                                     \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'nodeName':'" node                  \
+	"','containers':[{'image':'i'}],'resourceClaims':[" claims "]},'status':{'phase':'Running','conditions':[{" \
+	"'type':'Ready','status':'True'}]}}"
+
+static void what_is_allocated_is_held(void **state)
+{
+	(void)state;
+	for (int pod_first = 0; pod_first < 2; pod_first++) {
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+		if (pod_first)
+			see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON("n") FOR("p")));
+		if (!pod_first)
+			see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+		assert_int_equal(cluster_node(c, "n")->gpus_used_milli, 1000);
+		assert_true(cluster_pod(c, "p")->has_gpus);
+		/* Another has no place there, and one whose scheduler found none is not thought to fit either. */
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("l", OF_POD("q"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ""));
+		see_now(c, CLUSTER_PODS, WAITS("q", NAMES("l")));
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_pod_gone(c, object_uid_of("p"), 1);
+		cluster_device_claim_gone(c, object_uid_of("k"), 1);
+		assert_int_equal(cluster_node(c, "n")->gpus_used_milli, 0);
+		assert_int_equal(nodes_lacking(c), 0);
+		cluster_free(c);
+	}
+}
+
+static void a_part_of_a_gpu_is_held_as_one(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("mig.nvidia.com", "")),
+		      "'allocation':{'devices':{'results':[{'request':'r','driver':'gpu.nvidia.com','pool':'n','device'"
+		      ":"
+		      "'gpu-0-mig-3g.40gb-9-0'}]}}" FOR("p")));
+	see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+	assert_int_equal(cluster_pod(c, "p")->gpus_milli, 428);
+	cluster_free(c);
+}
+
+/* A node that has published teaches what the next one will have; before that, the manifest does. */
+static void a_new_node_is_thought_of_with_its_devices(void **state)
+{
+	(void)state;
+	for (int is_learned = 0; is_learned < 2; is_learned++) {
+		struct cluster *c = cluster_with_group(is_learned ? "nvidia.com/gpu" : "gpu.nvidia.com");
+		if (is_learned) {
+			see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+			see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+			cluster_slice_gone(c, object_uid_of("s"), 1);
+			cluster_node_gone(c, object_uid_of("n1"), 1);
+		}
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", ",'count':2")), ""));
+		see_now(c, CLUSTER_PODS, WAITS("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 1);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", ",'count':3")), ""));
+		CLEANUP(arena_release) struct arena a = { 0 };
+		size_t count = 0;
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		assert_int_equal(count, 1);
+		assert_string_equal(shapes[0].why, "wants 3 gpu.nvidia.com; largest node group g has 2 per node");
+		cluster_free(c);
+	}
+}
+
+/* --- whatever the order --- */
+
+enum { PODS = 6, CLAIMS = 5, NODES = 3, EVENTS = PODS + CLAIMS + NODES * 2 + 1, WORLDS = 300 };
+
+struct devices_world {
+	int pod_node[PODS], pod_claim[PODS]; /* node: -1 waits */
+	bool is_own[CLAIMS], is_allocated[CLAIMS];
+	int count[CLAIMS], devices[NODES];
+};
+
+static void show_claim(struct cluster *c, const struct devices_world *w, int k)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	const char *between = "";
+	buf_printf(&text, "{'metadata':{'namespace':'a','name':'k%d','uid':'k%d'", k, k);
+	for (int p = 0; w->is_own[k] && p < PODS; p++)
+		if (w->pod_claim[p] == k) {
+			buf_printf(&text, ",'ownerReferences':[{'kind':'Pod','name':'p','uid':'p%d'}]", p);
+			break;
+		}
+	buf_printf(&text,
+		   "},'spec':{'devices':{'requests':[{'name':'r','exactly':{'deviceClassName':'h','count':%d}}]}}",
+		   w->count[k]);
+	if (w->is_allocated[k]) {
+		buf_text(&text, ",'status':{'allocation':{'devices':{'results':[");
+		for (int i = 0; i < w->count[k]; i++)
+			buf_printf(&text, "%s{'driver':'gpu.nvidia.com','pool':'n','device':'gpu-%d'}", i ? "," : "",
+				   i);
+		buf_text(&text, "]}},'reservedFor':[");
+		for (int p = 0; p < PODS; p++)
+			if (w->pod_claim[p] == k && w->pod_node[p] >= 0) {
+				buf_printf(&text, "%s{'resource':'pods','name':'p%d','uid':'p%d'}", between, p, p);
+				between = ",";
+			}
+		buf_text(&text, "]}");
+	}
+	buf_text(&text, "}");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, text.text);
+}
+
+static void show_event(struct cluster *c, const struct devices_world *w, int i)
+{
+	char text[900];
+	if (i < PODS) {
+		snprintf(text, sizeof text,
+			 "{'metadata':{'namespace':'a','name':'p%d','uid':'p%d'},'spec':{%s%.0d'containers':[{}],"
+			 "'resourceClaims':[{'name':'g','resourceClaimName':'k%d'}]},'status':{'phase':'Pending'}}",
+			 i, i,
+			 w->pod_node[i] < 0    ? ""
+			 : w->pod_node[i] == 0 ? "'nodeName':'n0',"
+			 : w->pod_node[i] == 1 ? "'nodeName':'n1',"
+					       : "'nodeName':'n2',",
+			 0, w->pod_claim[i]);
+		see_now(c, CLUSTER_PODS, text);
+	} else if ((i -= PODS) < CLAIMS) {
+		show_claim(c, w, i);
+	} else if ((i -= CLAIMS) < NODES) {
+		snprintf(text, sizeof text,
+			 "{'metadata':{'name':'n%d','uid':'n%d'},'status':{'allocatable':{},'conditions':[{'type':'"
+			 "Ready','status':'True'}]}}",
+			 i, i);
+		see_now(c, CLUSTER_NODES, text);
+	} else if ((i -= NODES) < NODES) {
+		snprintf(text, sizeof text,
+			 "{'metadata':{'name':'s%d','uid':'s%d'},'spec':{'driver':'gpu.nvidia.com','nodeName':'n%d','"
+			 "pool':{'name':'n',"
+			 "'generation':1,'resourceSliceCount':1},'devices':[%s]}}",
+			 i, i, i,
+			 w->devices[i] == 0   ? ""
+			 : w->devices[i] == 1 ? GPU
+					      : GPU "," GPU);
+		see_now(c, CLUSTER_RESOURCE_SLICES, text);
+	} else
+		see_now(c, CLUSTER_DEVICE_CLASSES, CLASS("h", "device.driver == \\u0027gpu.nvidia.com\\u0027"));
+}
+
+static struct devices_world world_of(struct random *r)
+{
+	struct devices_world w = { 0 };
+	for (int k = 0; k < CLAIMS; k++) {
+		w.count[k] = 1 + (int)(random_next(r) % 3);
+		w.is_own[k] = random_next(r) % 2;
+	}
+	for (int p = 0; p < PODS; p++) {
+		/* The first ones have claims of their own where there are some; the last share one. */
+		w.pod_claim[p] = p < CLAIMS ? p : CLAIMS - 1;
+		w.pod_node[p] = (int)(random_next(r) % 4) - 1;
+		w.is_allocated[w.pod_claim[p]] |= w.pod_node[p] >= 0;
+	}
+	w.is_own[CLAIMS - 1] = false;
+	for (int n = 0; n < NODES; n++)
+		w.devices[n] = (int)(random_next(r) % 3);
+	return w;
+}
+
+static void say_all(const struct cluster *c, struct buf *out)
+{
+	char name[16];
+	buf_clear(out);
+	for (int p = 0; p < PODS; p++) {
+		snprintf(name, sizeof name, "p%d", p);
+		const struct pod *pod = cluster_pod(c, name);
+		buf_printf(out, "%s %d %d %lld; ", name, pod->has_gpus, pod->pool, (long long)pod->gpus_milli);
+	}
+	for (int n = 0; n < NODES; n++) {
+		snprintf(name, sizeof name, "n%d", n);
+		const struct node *node = cluster_node(c, name);
+		buf_printf(out, "%s %lld %lld; ", name, (long long)node->gpus_milli, (long long)node->gpus_used_milli);
+	}
+}
+
+static void the_order_of_events_is_of_no_account(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < WORLDS; seed++) {
+		CLEANUP(buf_release) struct buf first = { 0 }, other = { 0 };
+		struct random r = random_stream(seed, "devices");
+		struct devices_world w = world_of(&r);
+		for (int turn = 0; turn < 4; turn++) {
+			struct cluster *c = cluster_with_group("gpu.nvidia.com");
+			int order[EVENTS];
+			for (int i = 0; i < EVENTS; i++)
+				order[i] = i;
+			for (int i = EVENTS - 1; i > 0; i--) {
+				int k = (int)(random_next(&r) % (uint64_t)(i + 1)), kept = order[i];
+				order[i] = order[k];
+				order[k] = kept;
+			}
+			for (int i = 0; i < EVENTS; i++)
+				show_event(c, &w, order[i]);
+			for (int i = 0; i < turn; i++) /* said again, it is the same */
+				show_event(c, &w, (int)(random_next(&r) % EVENTS));
+			say_all(c, turn ? &other : &first);
+			if (turn && strcmp(first.text, other.text) != 0)
+				fail_msg("seed %llu\n%s\n%s", (unsigned long long)seed, first.text, other.text);
+			cluster_free(c);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_have_what_is_published),
+		cmocka_unit_test(what_is_published_no_more_is_gone),
+		cmocka_unit_test(a_node_that_offers_both_has_its_gpus_once),
+		cmocka_unit_test(claims_are_what_the_pod_asks_for),
+		cmocka_unit_test(each_claim_of_its_own_needs_devices_of_its_own),
+		cmocka_unit_test(pods_that_share_a_claim_need_its_devices_once),
+		cmocka_unit_test(what_is_allocated_is_held),
+		cmocka_unit_test(a_part_of_a_gpu_is_held_as_one),
+		cmocka_unit_test(a_new_node_is_thought_of_with_its_devices),
+		cmocka_unit_test(the_order_of_events_is_of_no_account),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
