@@ -325,6 +325,21 @@ bool device_claims_gpus(const struct cluster *c, const struct pod *p)
 	return false;
 }
 
+const char *cluster_shared_gpu(const struct cluster *c, const struct pod *p)
+{
+	const struct device_claim *found = NULL;
+	for (size_t i = 0; i < intern_count(p->shape->claims); i++) {
+		const struct device_claim *k = claim_at(c, p, i);
+		if (k == NULL || intern_count(k->asked) == 0)
+			continue;
+		if (found != NULL || !is_nobody(k->owner) || !k->is_allocated || intern_count(k->asked) > 1 ||
+		    k->asked->items[0].milli != WHOLE)
+			return NULL;
+		found = k;
+	}
+	return found == NULL ? NULL : found->name;
+}
+
 static bool names(const struct pod *p, const struct device_claim *k)
 {
 	if (p->namespace != k->name_space)

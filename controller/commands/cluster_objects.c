@@ -14,7 +14,20 @@ static const struct yaml_limits object_limits = {
 	.bytes = (size_t)8 << 20, .nodes = 200000, .depth = 128, .documents = 1
 };
 
-enum part { CREATED, LABELS, ANNOTATIONS, OWNERS, SPEC, ALLOCATABLE, PHASE, CONDITIONS, VALUE, PARTS };
+enum part {
+	CREATED,
+	LABELS,
+	ANNOTATIONS,
+	OWNERS,
+	SPEC,
+	ALLOCATABLE,
+	PHASE,
+	CONDITIONS,
+	ALLOCATION,
+	CLAIMS_MADE,
+	VALUE,
+	PARTS
+};
 
 struct told_object {
 	struct decoded_text name, namespace, parts[PARTS];
@@ -32,6 +45,8 @@ static const struct field object_fields[] = {
 	FIELD(struct told_object, parts[ALLOCATABLE], FIELD_RAW, "status>allocatable"),
 	FIELD(struct told_object, parts[PHASE], FIELD_RAW, "status>phase"),
 	FIELD(struct told_object, parts[CONDITIONS], FIELD_RAW, "status>conditions"),
+	FIELD(struct told_object, parts[ALLOCATION], FIELD_RAW, "status>allocation"),
+	FIELD(struct told_object, parts[CLAIMS_MADE], FIELD_RAW, "status>resourceClaimStatuses"),
 	FIELD(struct told_object, parts[VALUE], FIELD_RAW, "value"),
 	FIELD(struct told_object, node, FIELD_STRING, "spec>nodeName"),
 };
@@ -94,8 +109,11 @@ static void write_object(const struct listing *l, const struct told_object *o, s
 	buf_text(out, ",\"status\":{\"checked\":true");
 	write_part("allocatable", &o->parts[ALLOCATABLE], ",", out);
 	write_part("phase", &o->parts[PHASE], ",", out);
-	if (!l->reader->joins_pods)
+	write_part("allocation", &o->parts[ALLOCATION], ",", out);
+	if (!l->reader->joins_pods) {
 		write_part("conditions", &o->parts[CONDITIONS], ",", out);
+		write_part("resourceClaimStatuses", &o->parts[CLAIMS_MADE], ",", out);
+	}
 	buf_text(out, "}}");
 }
 
@@ -121,7 +139,7 @@ static bool is_of_interest(const struct listing *l, const struct told_object *o)
 	const struct decoded_text *spec = &o->parts[SPEC];
 
 	return strcmp(l->kind->kind, "Pod") != 0 || !o->parts[OWNERS].len || stands_on_gpus(l, o->node) ||
-	       mentions(spec, "/gpu") || mentions(spec, "/mig-");
+	       mentions(spec, "/gpu") || mentions(spec, "/mig-") || mentions(spec, "\"resourceClaims\"");
 }
 
 static void note_gpu_node(struct listing *l, const struct yaml_node *root)

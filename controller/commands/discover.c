@@ -59,7 +59,7 @@ struct found_service {
 
 struct discovery {
 	struct arena *arena;
-	struct list nodes, pods, workloads, autoscalers; /* trees */
+	struct list nodes, pods, workloads, autoscalers, slices, claims; /* trees */
 	struct list found_nodes, groups, services, left_out;
 	struct found_service unserved; /* pods whose GPUs no model server that is known uses; no group: none */
 };
@@ -107,6 +107,10 @@ void discovery_add(struct discovery *d, const struct yaml_node *object)
 		add(d, &d->nodes, object);
 	else if (!strcmp(kind, "Pod"))
 		add(d, &d->pods, object);
+	else if (!strcmp(kind, "ResourceSlice"))
+		add(d, &d->slices, object);
+	else if (!strcmp(kind, "ResourceClaim"))
+		add(d, &d->claims, object);
 	else if (is_one_of(kind, workloads))
 		add(d, &d->workloads, object);
 	if (is_one_of(kind, autoscalers) || !strcmp(kind, "Deployment"))
@@ -218,14 +222,35 @@ static struct found_group *group_of(struct discovery *d, const struct yaml_node 
 	return g;
 }
 
+/* GPUs that a driver publishes of the node, where no plugin offers them. */
+static int64_t gpus_published(const struct discovery *d, const char *node)
+{
+	int64_t gpus = 0;
+
+	for (size_t i = 0; node && i < d->slices.count; i++) {
+		const struct yaml_node *spec = yaml_child(d->slices.items[i], "spec"),
+				       *devices = yaml_child(spec, "devices");
+		const char *driver = yaml_text(spec, "driver"), *of = yaml_text(spec, "nodeName");
+
+		if (!driver || !device_is_driver(driver) || !of || strcmp(of, node) != 0)
+			continue;
+		for (const struct yaml_node *n = devices ? devices->first : NULL; n; n = n->next) {
+			const char *type = yaml_text(YAML_AT(n, "attributes", "type"), "string");
+			gpus += !type || !strcmp(type, "gpu");
+		}
+	}
+	return gpus;
+}
+
 static void find_nodes(struct discovery *d)
 {
 	for (size_t i = 0; i < d->nodes.count; i++) {
 		const struct yaml_node *node = d->nodes.items[i];
 		int64_t gpus = gpus_in(YAML_AT(node, "status", "allocatable"), NULL);
-		struct found_group *group = gpus ? group_of(d, node, gpus) : NULL;
 		struct found_node *found;
 
+		gpus = gpus ? gpus : gpus_published(d, meta(node, "name"));
+		struct found_group *group = gpus ? group_of(d, node, gpus) : NULL;
 		if (!group)
 			continue;
 		group->nodes++;
@@ -274,8 +299,59 @@ static const struct yaml_node *workload_of(const struct discovery *d, const char
 	return NULL;
 }
 
+/* The GPUs of a claim that is allocated, and the resource that its driver's are otherwise: "nvidia.com/gpu". */
+static int64_t gpus_claimed(const struct discovery *d, const char *namespace, const char *claim, const char **resource)
+{
+	int64_t gpus = 0;
+
+	for (size_t i = 0; namespace && claim && i < d->claims.count; i++) {
+		const struct yaml_node *k = d->claims.items[i],
+				       *all = YAML_AT(k, "status", "allocation", "devices", "results");
+		const char *in = meta(k, "namespace"), *name = meta(k, "name");
+
+		if (!in || !name || strcmp(in, namespace) != 0 || strcmp(name, claim) != 0)
+			continue;
+		for (const struct yaml_node *r = all ? all->first : NULL; r; r = r->next) {
+			const char *driver = yaml_text(r, "driver"), *admin = yaml_text(r, "adminAccess");
+			if (!driver || !device_is_driver(driver) || (admin && !strcmp(admin, "true")))
+				continue;
+			char *text = arena_alloc(d->arena, strlen(driver) + sizeof "/gpu", 1);
+			snprintf(text, strlen(driver) + sizeof "/gpu", "%s/gpu", driver + strlen("gpu."));
+			*resource = text;
+			gpus++;
+		}
+	}
+	return gpus;
+}
+
+static const struct yaml_node *named(const struct yaml_node *list, const char *name)
+{
+	for (const struct yaml_node *n = list ? list->first : NULL; n && name; n = n->next)
+		if (yaml_text(n, "name") && !strcmp(yaml_text(n, "name"), name))
+			return n;
+	return NULL;
+}
+
+/* What a container has of the pod's claims. */
+static int64_t gpus_of_claims(const struct discovery *d, const struct yaml_node *pod, const struct yaml_node *container,
+			      const char **resource)
+{
+	const struct yaml_node *used = YAML_AT(container, "resources", "claims"),
+			       *asked = YAML_AT(pod, "spec", "resourceClaims"),
+			       *made = YAML_AT(pod, "status", "resourceClaimStatuses");
+	int64_t gpus = 0;
+
+	for (const struct yaml_node *u = used ? used->first : NULL; u; u = u->next) {
+		const char *name = yaml_text(u, "name"), *claim = yaml_text(named(made, name), "resourceClaimName");
+		claim = claim ? claim : yaml_text(named(asked, name), "resourceClaimName");
+		gpus += gpus_claimed(d, meta(pod, "namespace"), claim, resource);
+	}
+	return gpus;
+}
+
 /* The container that asks for the most GPUs. */
-static const struct yaml_node *gpu_container(const struct yaml_node *pod, int64_t *gpus, const char **resource)
+static const struct yaml_node *gpu_container(const struct discovery *d, const struct yaml_node *pod, int64_t *gpus,
+					     const char **resource)
 {
 	const struct yaml_node *all = YAML_AT(pod, "spec", "containers"), *found = NULL;
 
@@ -284,6 +360,7 @@ static const struct yaml_node *gpu_container(const struct yaml_node *pod, int64_
 		const char *name = NULL;
 		int64_t n = gpus_in(YAML_AT(c, "resources", "limits"), &name);
 
+		n = n ? n : gpus_of_claims(d, pod, c, &name);
 		if (n <= *gpus)
 			continue;
 		*gpus = n;
@@ -431,7 +508,7 @@ static struct found_service *service_new(struct discovery *d, const struct yaml_
 					 const struct owner *o)
 {
 	struct found_service made = { .namespace = namespace, .owner = *o };
-	const struct yaml_node *container = gpu_container(pod, &made.gpus, &made.gpu_resource);
+	const struct yaml_node *container = gpu_container(d, pod, &made.gpus, &made.gpu_resource);
 	const struct yaml_node *workload = workload_of(d, namespace, o);
 
 	made.image = yaml_text(container, "image");
@@ -501,7 +578,7 @@ static void find_services(struct discovery *d)
 		struct owner o;
 		int64_t gpus;
 
-		if (!namespace || !gpu_container(pod, &gpus, &resource) || !find_owner(d, pod, &o))
+		if (!namespace || !gpu_container(d, pod, &gpus, &resource) || !find_owner(d, pod, &o))
 			continue;
 		struct found_service *s = service_of(d, namespace, &o);
 		s = s ? s : service_new(d, pod, namespace, &o);

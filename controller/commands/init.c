@@ -35,6 +35,8 @@ static const struct object_kind kinds[] = {
 	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
 	OBJECT_KIND_TEMPLATES,
+	{ "resource.k8s.io/v1", "ResourceSlice", "resourceslices", false, true },
+	{ "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true, true },
 	{ "v1", "Pod", "pods", true, false },
 };
 

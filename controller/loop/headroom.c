@@ -430,7 +430,7 @@ static int64_t asked_of_others(const struct controller *c, size_t pool, int64_t 
 {
 	const struct pool_decision *d = pool < c->plan.pool_count ? &c->plan.pools[pool].decision : NULL;
 
-	if (!d || is_kept_back(d->held_by))
+	if (!d || is_kept_back((enum limit)d->held_by))
 		return decided;
 	int64_t wished = d->wished > d->floor ? d->wished : d->floor;
 	return wished > decided ? wished : decided;

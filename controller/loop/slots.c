@@ -34,6 +34,7 @@ struct stock {
 	size_t member_count;
 	struct share_slot *slots;
 	const struct node **nodes;
+	const char **claims; /* by which engines have the GPU of the slot; NULL: it is the only one of its node */
 	struct shared_engine ***engines; /* per slot and engine */
 	const struct pod ***pods;
 	size_t slot_count, engine_count;
@@ -184,23 +185,24 @@ static struct share_engine look_at_engine(struct stock *s, size_t member, const 
 
 /* --- slots --- */
 
-/* One-GPU nodes alone: of others nobody knows which GPU a pod is on. */
-static bool is_slot(const struct node *n)
+/* A node of one GPU, or a GPU that all of them claim: of others nobody knows which GPU a pod is on. */
+static bool is_slot(const struct node *n, const char *claim)
 {
 	const char *gpus = node_label(n, "nvidia.com/gpu.count");
 
-	return !gpus || !strcmp(gpus, "1");
+	return claim || !gpus || !strcmp(gpus, "1");
 }
 
-static size_t slot_of(struct stock *s, const struct node *n, size_t room)
+static size_t slot_of(struct stock *s, const struct node *n, const char *claim, size_t room)
 {
 	size_t at = 0;
 
-	while (at < s->slot_count && s->nodes[at] != n)
+	while (at < s->slot_count && (s->nodes[at] != n || s->claims[at] != claim))
 		at++;
 	if (at < s->slot_count)
 		return at;
 	s->nodes[at] = n;
+	s->claims[at] = claim;
 	s->slots[at] = (struct share_slot){ .cleared_for = SHARE_NONE,
 					    .is_leaving = !node_is_usable(n) || n->is_draining,
 					    .engines = arena_array(s->arena, struct share_engine, room) };
@@ -238,7 +240,7 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 	/* Whoever refused a wake is asked again after a while. */
 	if (e.state == SHARE_ASLEEP && clock_mono(s->c->clock) < m->quiet_until)
 		return;
-	size_t at = slot_of(s, p->node, room);
+	size_t at = slot_of(s, p->node, cluster_shared_gpu(s->c->cluster, p), room);
 	struct share_slot *slot = &s->slots[at];
 	s->engines[at][slot->engine_count] = m;
 	s->pods[at][slot->engine_count] = p;
@@ -259,11 +261,13 @@ static void find_slots(struct stock *s, millis now)
 	}
 	s->slots = arena_array(s->arena, struct share_slot, room);
 	s->nodes = arena_array(s->arena, const struct node *, room);
+	s->claims = arena_array(s->arena, const char *, room);
 	s->engines = arena_array(s->arena, struct shared_engine **, room);
 	s->pods = arena_array(s->arena, const struct pod **, room);
 	for (size_t i = 0; i < s->member_count; i++)
 		for (size_t k = 0; k < counts[i]; k++)
-			if (stands_there(pods[i][k]) && is_slot(pods[i][k]->node))
+			if (stands_there(pods[i][k]) &&
+			    is_slot(pods[i][k]->node, cluster_shared_gpu(s->c->cluster, pods[i][k])))
 				add_engine(s, i, pods[i][k], room, now);
 	for (size_t i = 0; i < s->slot_count; i++)
 		s->slots[i].gpu_mib = gpu_mib(s, i);

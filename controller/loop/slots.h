@@ -1,5 +1,5 @@
 /*
- * The slots of shares: nodes on which engines of several pools stand, found from their pods. At every reading of one of
+ * The slots of shares: nodes of one GPU, or claims of one, on which engines of several pools stand, found from their pods. At every reading of one of
  * its pools a share decides (policy/share.h) what each slot does next and which engines get requests; the decision is
  * recorded with all that it depended on, and carried out where all pools of the share act (engine_moves.h).
  */

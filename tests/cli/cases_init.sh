@@ -5,6 +5,8 @@ cluster=$PWD/tests/cli/init/cluster.yaml
 golden=${cluster%/*}/pools.golden
 
 found 'init: what serves is found' 0 'Deployment llm/chat: vllm, 2 pods of 1 GPU on g5-spot \(1 node, g5.xlarge\), g5-od' '' "preheat init -f '$cluster'"
+found 'init: GPUs that are claimed' 0 'Deployment llm/chat: vllm, 1 pod of 2 GPUs on h100 \(1 node, p5.48xlarge\)' '' "preheat init -f '${cluster%/*}/claims.yaml'"
+found 'init: and counted so' 0 '^2 2$' '' "preheat init -f '${cluster%/*}/claims.yaml' >/dev/null && echo \$(grep -oP 'gpusPerReplica: \K.' preheat/pools.yaml) \$(grep -oP 'gpusPerNode: \K.' preheat/pools.yaml)"
 found 'init: what is left out is said' 0 'Deployment lab/notebook: no model server that is known by its image' '' "preheat init -f '$cluster'"
 found 'init: the pools' 0 '^same$' '' "preheat init -f '$cluster' >/dev/null && sed 1d preheat/pools.yaml | diff - '$golden' && echo same"
 found 'init: they are taken' 0 '3 objects: nothing wrong' '' "preheat init -f '$cluster'"

@@ -25,6 +25,7 @@ static const struct {
 	[KIND_VOLUME] = { "/api/v1", "persistentvolumes", "PersistentVolume", false },
 	[KIND_STORAGE_CLASS] = { "/apis/storage.k8s.io/v1", "storageclasses", "StorageClass", false },
 	[KIND_NAMESPACE] = { "/api/v1", "namespaces", "Namespace", false },
+	[KIND_DEVICE_CLAIM] = { "/apis/resource.k8s.io/v1", "resourceclaims", "ResourceClaim", true },
 	[KIND_SERVICE] = { "/api/v1", "services", "Service", true },
 	[KIND_SLICE] = { "/apis/discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true },
 	[KIND_AUTOSCALER] = { "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true },

@@ -620,7 +620,7 @@ static bool fits(const struct object *pod, const struct object *node)
 			return false;
 	if (selector && selector->first && !apiserver_selects(selector, node->value))
 		return false;
-	if (app_of(pod) && app_of(pod)->is_shared && has_one_of(node, app_of(pod)->name))
+	if (app_of(pod) && app_of(pod)->is_shared && !app_of(pod)->has_claims && has_one_of(node, app_of(pod)->name))
 		return false;
 	return free_gpus(node) >= gpus_of(pod) && has_processors(pod, node) && fits_affinity(pod, node) &&
 	       has_claims(pod);
@@ -1090,6 +1090,14 @@ static void answer_page(struct wire_call *c, const struct world_app *a, struct p
 
 /* --- engines that are put to sleep and woken --- */
 
+static bool are_on_one_gpu(const struct object *a, const struct object *b)
+{
+	const struct value *x = value_at(a->value, "spec>resourceClaims"),
+			   *y = value_at(b->value, "spec>resourceClaims");
+
+	return !strcmp(pod_node(a), pod_node(b)) && (!x || !y || value_equal(x, y));
+}
+
 /* Nothing else on the GPU is awake, or on its way there or back. */
 static void check_gpu(const struct object *pod, const char *path)
 {
@@ -1097,7 +1105,7 @@ static void check_gpu(const struct object *pod, const char *path)
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		const struct model_server *e = &life_of(p)->engine;
-		if (p == pod || strcmp(pod_node(p), pod_node(pod)) != 0 || !app_of(p) || !life_of(p)->is_up)
+		if (p == pod || !are_on_one_gpu(p, pod) || !app_of(p) || !life_of(p)->is_up)
 			continue;
 		if (e->moved)
 			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);

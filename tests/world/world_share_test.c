@@ -63,18 +63,19 @@ static bool is_up(void)
 }
 
 /* All engines have started, one after the other, and sleep. */
-static void begin(int models, int slots, uint64_t seed, const char *mode)
+static void begin_on(int nodes, int models, int slots, uint64_t seed, const char *mode)
 {
 	world_begin(seed);
 	memset(&all, 0, sizeof all);
 	all.models = models;
 	all.slots = slots;
-	world_group("shared", "shared", 12, 0, 8, slots);
+	world_group("shared", "shared", 12, 0, 8, nodes);
 	wire_host("http://gateway.world/", serve_gateway);
 	for (int i = 0; i < models; i++) {
 		snprintf(all.names[i], sizeof all.names[i], "m%02d", i);
 		all.apps[i] = world_shared_app(all.names[i], "shared", slots);
 		all.apps[i]->service_s = 2;
+		all.apps[i]->has_claims = nodes < slots;
 		write_pool(all.names[i], mode);
 	}
 	all.settings.manifest = all.manifest.text;
@@ -83,6 +84,11 @@ static void begin(int models, int slots, uint64_t seed, const char *mode)
 		world_label_engines(all.names[i], 0, "asleep");
 		world_engines_sleep(all.names[i], slots, 1);
 	}
+}
+
+static void begin(int models, int slots, uint64_t seed, const char *mode)
+{
+	begin_on(slots, models, slots, seed, mode);
 }
 
 static int end(void **state)
@@ -233,6 +239,60 @@ static void wakes_that_always_fail_disturb_nobody_else(void **state)
 	replica_stop(0);
 }
 
+/* A node of two GPUs, each of them a claim that one pod of each model names. */
+static void claim_gpus(void)
+{
+	struct object *node = apiserver_first(KIND_NODE);
+	int numbers[MODELS_MOST] = { 0 };
+
+	value_set_text(node->value, "metadata>labels>nvidia.com/gpu.count", "2");
+	apiserver_changed(node);
+	for (int i = 0; i < all.slots; i++)
+		apiserver_create(
+			KIND_DEVICE_CLAIM,
+			value_of("{'apiVersion':'resource.k8s.io/"
+				 "v1','kind':'ResourceClaim','metadata':{'name':'slot-%d',"
+				 "'namespace':'llm'},'status':{'allocation':{'devices':{'results':[{'request':'gpu',"
+				 "'driver':'gpu.nvidia.com','pool':'%s','device':'gpu-%d'}]}}}}",
+				 i, node->name, i));
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		for (int i = 0; i < all.models; i++)
+			if (value_is(p->value, "metadata>labels>app", all.names[i])) {
+				value_set(p->value, "spec>resourceClaims",
+					  value_of("[{'name':'gpu','resourceClaimName':'slot-%d'}]", numbers[i]++));
+				apiserver_changed(p);
+			}
+}
+
+/* Two models, both asked at once: on a node of two GPUs each has one, and neither waits for the other. */
+static void claims_are_slots(void **state)
+{
+	(void)state;
+	for (int has_claims = 0; has_claims < 2; has_claims++) {
+		begin_on(1, 2, 2, 1, "act");
+		claim_gpus();
+		if (!has_claims) /* nobody knows who is on which GPU: nobody is woken */
+			for (struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+				value_set(p->value, "spec>resourceClaims", NULL);
+				apiserver_changed(p);
+			}
+		replica_start(0, &all.settings);
+		run(MINUTE);
+		all.apps[0]->rate = all.apps[1]->rate = 1;
+		run(10 * MINUTE);
+		if (has_claims) {
+			assert_true(served(0) > 500 && served(1) > 500);
+			assert_true(world_engines("m00", 0) == 1 && world_engines("m01", 0) == 1);
+		} else {
+			assert_int_equal(served(0) + served(1), 0);
+		}
+		replica_stop(0);
+		assert_true(assert_shares_replay() >= (has_claims ? 1 : 0));
+		if (!has_claims)
+			end(state);
+	}
+}
+
 /* Twelve models on four slots, each busy for some minutes of each hour. */
 static void twelve_models_on_four_slots(void **state)
 {
@@ -330,6 +390,7 @@ int main(void)
 		SCENARIO(a_wake_that_fails_is_mended),
 		SCENARIO(a_wake_that_hangs_is_mended),
 		SCENARIO(wakes_that_always_fail_disturb_nobody_else),
+		SCENARIO(claims_are_slots),
 		SCENARIO(twelve_models_on_four_slots),
 		SCENARIO(killed_between_any_two_steps),
 	};

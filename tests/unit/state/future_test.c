@@ -60,7 +60,6 @@ static void put_aside(void)
 static void put(const char *table, const char *column, int64_t value, const char *also)
 {
 	CLEANUP(buf_release) struct buf query = { 0 };
-	CLEANUP(buf_release) struct buf values = { 0 };
 	char ask[80];
 	sqlite3 *db;
 	sqlite3_stmt *s;
