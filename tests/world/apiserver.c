@@ -614,6 +614,25 @@ static void delete (const struct asked *a, struct object *o)
 	wire_answer(a->call, 200, NULL, "{\"kind\":\"Status\",\"status\":\"Success\"}");
 }
 
+/* What the role of a controller has no right to, as of a subresource that is written in another way. */
+static bool is_forbidden(const struct asked *a)
+{
+	const char *method = a->call->method;
+	static const struct {
+		const char *method, *verb;
+	} verbs[] = { { "PATCH", "patch" }, { "PUT", "update" }, { "POST", "create" }, { "DELETE", "delete" } };
+	const char *may = !strcmp(a->sub, "eviction") ? "POST" : !strcmp(a->sub, "scale") ? "PUT" : method;
+	size_t i = 0;
+
+	if (!strcmp(method, may) || !strcmp(method, "GET"))
+		return false;
+	while (strcmp(verbs[i].method, method) != 0)
+		i++;
+	report(a, verbs[i].verb, 403);
+	refuse(a->call, 403, "Forbidden", "the role of preheat does not allow it", NULL);
+	return true;
+}
+
 static void serve_object(const struct asked *a)
 {
 	const char *method = a->call->method;
@@ -624,6 +643,8 @@ static void serve_object(const struct asked *a)
 		create(a);
 	else if (!o)
 		not_found(a->call);
+	else if (is_forbidden(a))
+		return;
 	else if (!strcmp(a->sub, "eviction"))
 		evict(a, o);
 	else if (!strcmp(a->sub, "scale") && strcmp(method, "GET") != 0)

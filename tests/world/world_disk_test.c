@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -48,8 +49,9 @@ static bool has_room(sqlite3_int64 bytes)
 int __wrap_statvfs(const char *path, struct statvfs *v);
 int __wrap_statvfs(const char *path, struct statvfs *v)
 {
-	(void)path;
-	*v = (struct statvfs){ .f_frsize = 1, .f_bavail = (fsblkcnt_t)bytes_free() };
+	bool has_none = disk.is_full && strstr(path, "/1-");
+
+	*v = (struct statvfs){ .f_frsize = 1, .f_bavail = has_none ? 0 : (fsblkcnt_t)bytes_free() };
 	return 0;
 }
 
@@ -89,6 +91,8 @@ static int set_up(void **state)
 	(void)state;
 	world_begin(1);
 	disk.has_room = has_room;
+	disk.spares = NULL;
+	disk.is_full = false;
 	strangers = 0;
 	laws_expect_errors(true); /* the log says that it is full */
 	world_group("chat-od", "chat", 1, 0, 8, 1);
@@ -203,6 +207,87 @@ static void nothing_is_done_that_is_not_recorded(void **state)
 	assert_true(reserve_is_there(replica_history(0)));
 }
 
+/* --- a follower's disk --- */
+
+static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
+
+static bool is_the_leaders(const char *name)
+{
+	return !strstr(name, "/1-");
+}
+
+static bool is_copied(void)
+{
+	const struct published *p = replica_published(1);
+
+	return p && p->history_lag_ticks == 0 && span_of(replica_history(1)).last_tick > 0;
+}
+
+static bool first_leads(void)
+{
+	return replica_leads(0);
+}
+
+static bool second_leads(void)
+{
+	return replica_leads(1);
+}
+
+/* A leader of some hours, and a follower that has its history when its own disk is full. */
+static void follow(void)
+{
+	disk.spares = is_the_leaders;
+	replica_start(0, &elected);
+	until(first_leads, MINUTE);
+	run(4 * HOUR);
+	replica_start(1, &elected);
+	run(MINUTE);
+	until(is_copied, 10 * MINUTE);
+	disk.is_full = true;
+}
+
+/* The leader goes on, and so does the copy once there is room: no tick of it is missing. */
+static void a_followers_full_disk_is_its_own(void **state)
+{
+	(void)state;
+	follow();
+	int64_t last = span_of(replica_history(1)).last_tick;
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	run(HOUR);
+	assert_true(replica_leads(0) && replica_is_up(1));
+	assert_true(replica_published(1)->history_lag_ticks > 200);
+	assert_int_equal(span_of(replica_history(1)).last_tick, last);
+	disk.is_full = false;
+	until(is_copied, 5 * MINUTE);
+	replica_kill(0);
+	until(second_leads, 2 * MINUTE);
+	assert_true(span_of(replica_history(1)).last_tick >= span_of(replica_history(0)).last_tick);
+	chat->rate = 0.2;
+	until(is_small, 2 * HOUR);
+}
+
+/* Its copy is old: it waits for the leader, and then leads with that. What it cannot record it does not do. */
+static void a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room(void **state)
+{
+	(void)state;
+	follow();
+	run(HOUR);
+	replica_kill(0);
+	run(3 * MINUTE);
+	assert_false(replica_leads(1));
+	until(second_leads, 5 * MINUTE);
+	run(MINUTE);
+	chat->rate = 4;
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	assert_int_equal(replica_published(1)->history_error.kind, ERROR_UNAVAILABLE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 40 * MINUTE);
+	assert_true(replica_leads(1));
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -215,6 +300,8 @@ int main(int argc, char **argv)
 		SCENARIO(growth_goes_on_where_no_byte_is_left),
 		SCENARIO(a_start_on_a_full_disk_leads),
 		SCENARIO(nothing_is_done_that_is_not_recorded),
+		SCENARIO(a_followers_full_disk_is_its_own),
+		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

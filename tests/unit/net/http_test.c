@@ -2,6 +2,7 @@
 #include "tests/unit/net/scripted_peer.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <stdlib.h>
 
@@ -264,7 +265,7 @@ static void a_cancelled_call_completes_once(void **state)
 	}
 }
 
-static bool is_connected_to(const char *url)
+static int connection_to(const char *url)
 {
 	const char *port = strrchr(url, ':') + 1;
 
@@ -273,9 +274,14 @@ static bool is_connected_to(const char *url)
 		socklen_t len = sizeof at;
 		if (!getpeername(fd, (struct sockaddr *)&at, &len) && at.sin_family == AF_INET &&
 		    ntohs(at.sin_port) == strtol(port, NULL, 10))
-			return true;
+			return fd;
 	}
-	return false;
+	return -1;
+}
+
+static bool is_connected_to(const char *url)
+{
+	return connection_to(url) >= 0;
 }
 
 /* A body that no socket's buffer takes whole, to a peer that does not read before we gave up. */
@@ -336,16 +342,19 @@ static void a_write_that_was_begun_is_cut_off(void **state)
 	}
 }
 
-/* libcurl tries a new connection where a kept one did not do. Not a byte of it goes out; reading goes on, and so does
- * writing when there is time again: what was begun before is not sent in it. */
-static void writes_end_with_their_time(void **state)
+/* Once the other end has closed. */
+static void wait_for_close(const char *url)
 {
-	static const char answer[] = OK "Content-Length: 2\r\n\r\nhi";
-	static const struct peer_step script[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },	 { PEER_SEND, answer },
-						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_READ, NULL },
-						   { PEER_SEND, answer }, { PEER_ACCEPT, NULL }, { PEER_ACCEPT, NULL },
-						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_HOLD, NULL },
-						   { PEER_END, NULL } };
+	struct pollfd its = { .fd = connection_to(url), .events = POLLRDHUP };
+
+	assert_true(its.fd >= 0);
+	assert_int_equal(poll(&its, 1, -1), 1);
+}
+
+/* A late one over a kept connection that is there still, or, where the other end has closed it, over the new one that
+ * libcurl tries. */
+static void late_writes(const struct peer_step *script, bool is_closed)
+{
 	static const struct {
 		bool is_write, is_late, is_renewed;
 	} cases[] = { { true, false, false }, { false, true, true },  { true, false, false },
@@ -356,19 +365,22 @@ static void writes_end_with_their_time(void **state)
 	struct http *h = http_open(l, "preheat/test", &e);
 	size_t late = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct call c = call_to(peer_url(p));
 		bool is_refused = cases[i].is_write && cases[i].is_late;
 		c.r.method = cases[i].is_write ? "PUT" : "GET";
 		c.r.is_write = cases[i].is_write;
 		c.r.user = &c;
+		if (i == 3 && is_closed)
+			wait_for_close(peer_url(p));
 		http_write_until(h, loop_now(l) + (cases[i].is_late ? 0 : HOUR));
 		http_start(h, &c.r);
 		if (cases[i].is_renewed)
 			http_write_until(h, loop_now(l) + HOUR);
 		while (http_active(h))
 			loop_once(l);
+		if (i == 3 && !is_closed)
+			peer_go(p);
 		assert_int_equal(c.done, 1);
 		if (c.kind != (is_refused ? ERROR_UNAVAILABLE : ERROR_NONE))
 			fail_msg("case %zu: %s", i, c.message);
@@ -385,6 +397,27 @@ static void writes_end_with_their_time(void **state)
 		puts++;
 	assert_int_equal(puts, 3);
 	free(seen);
+}
+
+/* Not a byte of it goes out; reading goes on, and so does writing when there is time again: what was begun before is
+ * not sent in it. */
+static void writes_end_with_their_time(void **state)
+{
+	static const char answer[] = OK "Content-Length: 2\r\n\r\nhi";
+	static const struct peer_step kept[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },   { PEER_SEND, answer },
+						 { PEER_READ, NULL },	{ PEER_SEND, answer }, { PEER_READ, NULL },
+						 { PEER_SEND, answer }, { PEER_WAIT, NULL },   { PEER_ACCEPT, NULL },
+						 { PEER_READ, NULL },	{ PEER_SEND, answer }, { PEER_HOLD, NULL },
+						 { PEER_END, NULL } };
+	static const struct peer_step closed[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },	 { PEER_SEND, answer },
+						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_READ, NULL },
+						   { PEER_SEND, answer }, { PEER_ACCEPT, NULL }, { PEER_ACCEPT, NULL },
+						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_HOLD, NULL },
+						   { PEER_END, NULL } };
+
+	(void)state;
+	late_writes(kept, false);
+	late_writes(closed, true);
 }
 
 static void start_again(struct call *c)

@@ -15,6 +15,8 @@ static struct failing_disk {
 	int code; /* SQLITE_FULL or SQLITE_IOERR */
 	/* Whether so many bytes more find room; NULL: they do. */
 	bool (*has_room)(sqlite3_int64 bytes);
+	/* Files on another disk, which is well; NULL: none is. Asked when a file is opened. */
+	bool (*spares)(const char *name);
 	sqlite3_vfs vfs, *usual;
 	struct {
 		const sqlite3_io_methods *usual;
@@ -95,14 +97,15 @@ static int failing_write(sqlite3_file *f, const void *from, int len, sqlite3_int
 
 static int failing_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f, int flags, int *out)
 {
-	int rc = next_other(SQLITE_CANTOPEN);
+	bool is_spared = disk.spares && name && disk.spares(name);
+	int rc = is_spared ? SQLITE_OK : next_other(SQLITE_CANTOPEN);
 	size_t i = 0;
 
 	(void)vfs;
 	f->pMethods = NULL;
 	if (rc == SQLITE_OK)
 		rc = disk.usual->xOpen(disk.usual, name, f, flags, out);
-	if (rc != SQLITE_OK || !f->pMethods)
+	if (rc != SQLITE_OK || !f->pMethods || is_spared)
 		return rc;
 	while (i < disk.count && disk.methods[i].usual != f->pMethods)
 		i++;
