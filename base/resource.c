@@ -32,6 +32,13 @@ bool device_driver_of(const char *resource, char driver[DEVICE_NAME_SIZE])
 	return true;
 }
 
+bool device_other_name(const char *name, char other[DEVICE_NAME_SIZE])
+{
+	if (!device_is_driver(name))
+		return device_driver_of(name, other);
+	return snprintf(other, DEVICE_NAME_SIZE, "%s/gpu", name + strlen("gpu.")) < DEVICE_NAME_SIZE;
+}
+
 struct suffix {
 	const char *text;
 	int64_t numerator, divisor; /* thousandths of one, in thousandths of a unit */

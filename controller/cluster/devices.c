@@ -164,12 +164,18 @@ static bool is_valid(const struct device_slice *s, const struct node *n)
 	return is_of_node(s, n) && count >= s->slice_count;
 }
 
-size_t device_slices_rows(const struct node *n, struct resource rows[DEVICE_DRIVERS_MOST])
+size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST])
 {
-	size_t count = 0;
+	size_t drivers = 0;
 	for (const struct device_slice *s = n->slices; s != NULL; s = s->next)
 		if (is_valid(s, n))
-			add_to(rows, &count, s->driver, s->milli);
+			add_to(rows, &drivers, s->driver, s->milli);
+	size_t count = drivers;
+	const struct device_class *k = NULL;
+	for (size_t i = 0; drivers > 0 && (k = store_next(&c->device_classes, &i)) != NULL;)
+		for (size_t d = 0; d < drivers && k->extended != NULL && count < DEVICE_ROWS_MOST; d++)
+			if (rows[d].name == k->driver && resources_get(n->own_allocatable, k->extended) == 0)
+				rows[count++] = (struct resource){ k->extended, rows[d].milli };
 	return count;
 }
 
@@ -221,30 +227,50 @@ static const char *driver_of(const struct cluster *c, const char *class, bool *i
 	return k == NULL ? class : k->driver;
 }
 
-static void reweigh_all(struct cluster *c, millis at, bool is_listed);
+static void reweigh_users(struct cluster *c, const struct device_claim *k, millis at, bool is_listed);
 
 static void class_release(struct cluster *c, struct device_class *k)
 {
 	intern_drop(&c->intern, k->name);
 	intern_drop(&c->intern, k->driver);
+	intern_drop(&c->intern, k->extended);
 	free(k);
 }
 
-void cluster_device_class_gone(struct cluster *c, struct object_uid uid)
+/* Of a class: what nodes offer by it, and what claims of it are. */
+static void reweigh_all(struct cluster *c, millis at, bool is_listed)
+{
+	const struct device_slice *s = NULL;
+	const struct device_claim *k = NULL;
+	c->generation++;
+	for (size_t i = 0; (s = store_next(&c->device_slices, &i)) != NULL;)
+		node_reweigh(c, s->node, at, is_listed);
+	for (size_t i = 0; (k = store_next(&c->device_claims, &i)) != NULL;)
+		reweigh_users(c, k, at, is_listed);
+}
+
+static bool class_forget(struct cluster *c, struct object_uid uid)
 {
 	struct device_class *k = model_find_uid(&c->device_classes, uid);
 	if (k == NULL)
-		return;
+		return false;
 	store_remove(&c->device_classes, k);
 	class_release(c, k);
-	c->generation++;
+	return true;
+}
+
+void cluster_device_class_gone(struct cluster *c, struct object_uid uid, millis at)
+{
+	if (class_forget(c, uid))
+		reweigh_all(c, at, false);
+	arena_clear(&c->scratch);
 }
 
 bool cluster_device_class_seen(struct cluster *c, const struct device_class_record *r, const struct watch_seen *seen)
 {
 	const struct text_record *selectors = r->selectors.items;
 	struct device_class *k = xcalloc(1, sizeof *k);
-	cluster_device_class_gone(c, seen->uid);
+	class_forget(c, seen->uid);
 	k->id = model_uid_key(seen->uid);
 	k->name = intern_text(&c->intern, seen->name);
 	k->is_whole = r->selectors.count > 0;
@@ -255,8 +281,9 @@ bool cluster_device_class_seen(struct cluster *c, const struct device_class_reco
 			k->driver = intern_text(&c->intern, driver);
 		k->is_whole = k->is_whole && driver != NULL && asks_for_whole(compact, driver);
 	}
+	if (k->is_whole && r->extended != NULL && r->extended[0] != '\0')
+		k->extended = intern_text(&c->intern, r->extended);
 	store_add(&c->device_classes, k);
-	c->generation++;
 	reweigh_all(c, seen->arrived, seen->is_from_list);
 	arena_clear(&c->scratch);
 	return true;
@@ -417,13 +444,6 @@ static void reweigh_users(struct cluster *c, const struct device_claim *k, milli
 	}
 	if (is_nobody(k->owner))
 		reweigh_waiting(c, k, at, is_listed);
-}
-
-static void reweigh_all(struct cluster *c, millis at, bool is_listed)
-{
-	const struct device_claim *k = NULL;
-	for (size_t i = 0; (k = store_next(&c->device_claims, &i)) != NULL;)
-		reweigh_users(c, k, at, is_listed);
 }
 
 void device_claims_shared(struct cluster *c, const struct pod *p, millis at)

@@ -1,6 +1,7 @@
 #include "controller/cluster/fit.h"
 
 #include "base/quantity.h"
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <inttypes.h>
@@ -173,6 +174,16 @@ static int64_t used_on(const struct fit_node *n, const char *resource)
 	return sum;
 }
 
+/* What a plugin offers of a node and what a driver publishes of it are the same GPUs. */
+static int64_t used_of(const struct fit_node *n, const struct pod_shape *asking, const char *resource)
+{
+	char other[DEVICE_NAME_SIZE];
+	bool is_both = device_is_gpu(resource) && device_other_name(resource, other) &&
+		       resources_get(n->allocatable, other) > 0;
+	int64_t by_other = is_both ? plus(used_on(n, other), resources_get(asking->requests, other)) : 0;
+	return plus(used_on(n, resource), by_other);
+}
+
 static void print_amount(char *text, size_t size, const char *name, int64_t milli)
 {
 	static const int64_t gi = INT64_C(1) << 30;
@@ -193,7 +204,7 @@ static bool fits_resources(const struct pod_shape *s, const struct fit_node *n, 
 		if (is_gpu != gpus || (n->is_guess && there == 0 && !is_gpu))
 			continue;
 		if (there >= wanted->milli) {
-			int64_t used = used_on(n, wanted->name);
+			int64_t used = used_of(n, s, wanted->name);
 			if (used <= there - wanted->milli)
 				continue;
 			there -= used < there ? used : there;

@@ -855,6 +855,7 @@ static const struct field cel_fields[] = { FIELD(struct text_record, text, FIELD
 static const struct record_spec cel_spec = RECORD(struct text_record, cel_fields);
 
 static const struct field device_class_fields[] = {
+	FIELD(struct device_class_record, extended, FIELD_STRING, "spec>extendedResourceName"),
 	LIST(struct device_class_record, selectors, "spec>selectors", cel_spec),
 };
 const struct record_spec device_class_spec = RECORD(struct device_class_record, device_class_fields);
@@ -1076,7 +1077,7 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 		cluster_slice_gone(r->cluster, uid, arrived);
 		break;
 	case CLUSTER_DEVICE_CLASSES:
-		cluster_device_class_gone(r->cluster, uid);
+		cluster_device_class_gone(r->cluster, uid, arrived);
 		break;
 	case CLUSTER_RESOURCE_CLAIMS:
 		cluster_device_claim_gone(r->cluster, uid, arrived);

@@ -173,8 +173,8 @@ const struct pod **cluster_prefetches(const struct cluster *c, struct arena *a, 
 /* Pods on a node, by namespace and name. */
 const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count);
 
-/* The ResourceClaim by which the pod has one whole GPU with whoever else names it, as it is interned; NULL: it has none, or
- * several, or one of its own. */
+/* The ResourceClaim by which the pod has one whole GPU with whoever else names it, as it is interned; NULL: it has
+ * none, or several, or one of its own. */
 const char *cluster_shared_gpu(const struct cluster *c, const struct pod *p);
 
 /* What the engine in the pod told of its sleep; it stands until it tells otherwise. May call on_change. */

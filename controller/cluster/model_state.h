@@ -165,6 +165,7 @@ struct resource_slice_record {
 	struct decoded_list devices; /* of struct device_record */
 };
 struct device_class_record {
+	const char *extended;	       /* the extended resource that it offers, too */
 	struct decoded_list selectors; /* of struct text_record: expressions in CEL */
 };
 struct device_request_record {
@@ -224,7 +225,7 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 bool cluster_device_class_seen(struct cluster *c, const struct device_class_record *r, const struct watch_seen *seen);
 bool cluster_device_claim_seen(struct cluster *c, const struct resource_claim_record *r, const struct watch_seen *seen);
 void cluster_slice_gone(struct cluster *c, struct object_uid uid, millis at);
-void cluster_device_class_gone(struct cluster *c, struct object_uid uid);
+void cluster_device_class_gone(struct cluster *c, struct object_uid uid, millis at);
 void cluster_device_claim_gone(struct cluster *c, struct object_uid uid, millis at);
 
 struct pool_known {
@@ -351,6 +352,7 @@ struct device_slice {
 struct device_class {
 	struct uid_key id;
 	const char *name, *driver; /* driver: NULL where it does not say one */
+	const char *extended;	   /* a pod that requests this resource is given such devices; NULL: none */
 	bool is_whole;		   /* any whole GPU of the driver will do */
 };
 struct device_claim {
@@ -370,12 +372,13 @@ const struct device_claim *device_claim_find(const struct cluster *c, const char
 /* Whether nothing but the number of free devices decides on which nodes it may be allocated. */
 bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k);
 bool device_claims_gpus(const struct cluster *c, const struct pod *p);
-enum { DEVICE_DRIVERS_MOST = 8 };
+enum { DEVICE_DRIVERS_MOST = 8, DEVICE_ROWS_MOST = 2 * DEVICE_DRIVERS_MOST };
 /* What the pod's claims ask for or hold by driver, a shared claim in equal parts; returns how many rows. Drivers are
  * interned. */
 size_t device_claims_rows(const struct cluster *c, const struct pod *p, struct resource rows[DEVICE_DRIVERS_MOST]);
-/* What is published of the node: likewise. */
-size_t device_slices_rows(const struct node *n, struct resource rows[DEVICE_DRIVERS_MOST]);
+/* What is published of the node, likewise, and under the extended resources by which it is offered, unless a plugin
+ * offers these there. */
+size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST]);
 /* The pod has come or gone: others that wait for a claim of its have another part of it. */
 void device_claims_shared(struct cluster *c, const struct pod *p, millis at);
 void cluster_devices_release(struct cluster *c);

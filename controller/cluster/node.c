@@ -71,13 +71,14 @@ static void forget_object(struct cluster *c, struct node *n)
 	intern_drop(&c->intern, n->labels);
 	intern_drop(&c->intern, n->taints);
 	intern_drop(&c->intern, n->allocatable);
+	intern_drop(&c->intern, n->own_allocatable);
 	intern_drop(&c->intern, n->hostname);
 	if (n->drained_by[0] != '\0')
 		intern_drop(&c->intern, n->drained_by);
 	n->drained_by = "";
 	n->labels = NULL;
 	n->taints = NULL;
-	n->allocatable = NULL;
+	n->allocatable = n->own_allocatable = NULL;
 	n->hostname = NULL;
 	n->provider_id = n->machine_id = n->zone = n->instance_type = n->capacity_type = "";
 }
@@ -136,10 +137,9 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 	n->taints = model_taints(c, &r->taints);
 	size_t count = 0;
 	struct resource *amounts = model_amounts(c, &r->allocatable, &count);
-	const struct resources *own = model_resources(c, amounts, count);
-	struct resource devices[DEVICE_DRIVERS_MOST];
-	n->allocatable = model_with_devices(c, own, devices, device_slices_rows(n, devices));
-	intern_drop(&c->intern, own);
+	struct resource devices[DEVICE_ROWS_MOST];
+	n->own_allocatable = model_resources(c, amounts, count);
+	n->allocatable = model_with_devices(c, n->own_allocatable, devices, device_slices_rows(c, n, devices));
 	n->zone = first_label(n, zones);
 	n->instance_type = first_label(n, types);
 	n->capacity_type = capacity_type(n);
@@ -371,11 +371,11 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 void node_reweigh(struct cluster *c, struct node *n, millis at, bool is_listed)
 {
 	struct node before = *n;
-	struct resource devices[DEVICE_DRIVERS_MOST];
+	struct resource devices[DEVICE_ROWS_MOST];
 	c->generation++;
 	if (!n->is_known)
 		return;
-	n->allocatable = model_with_devices(c, before.allocatable, devices, device_slices_rows(n, devices));
+	n->allocatable = model_with_devices(c, n->own_allocatable, devices, device_slices_rows(c, n, devices));
 	n->gpus_milli = node_gpus_milli(n);
 	settle_gpu_at(n, before.gpu_at, at, is_listed);
 	node_place(c, n);

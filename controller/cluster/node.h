@@ -24,8 +24,8 @@ struct node {
 	const char *zone, *instance_type, *capacity_type; /* "" when not told; "spot", "on-demand", "reserved" */
 	const struct label_set *labels;
 	const struct taint_set *taints;
-	const struct resources *allocatable;
-	const char *hostname;	/* label kubernetes.io/hostname */
+	const struct resources *allocatable; /* devices that drivers publish among them */
+	const char *hostname;		     /* label kubernetes.io/hostname */
 	const char *drained_by; /* annotation preheat.dev/draining: NAMESPACE/LEASE of the Preheat that drains it; ""
 				   without */
 	int group;		/* index among the groups given, -1 when it is in none */
@@ -50,6 +50,7 @@ struct node {
 	/* private to the model */
 	struct pod *pods;
 	struct device_slice *slices;
+	const struct resources *own_allocatable; /* as its object says */
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;

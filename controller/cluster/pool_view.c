@@ -1,3 +1,4 @@
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <string.h>
@@ -121,6 +122,9 @@ static int64_t used_on(const struct node *n, const char *resource, int pool_plac
 static int64_t places_for(const struct node *n, const char *resource, int64_t each, int without)
 {
 	int64_t left = resources_get(n->allocatable, resource) - used_on(n, resource, without);
+	char other[DEVICE_NAME_SIZE]; /* of the same GPUs */
+	if (device_is_gpu(resource) && device_other_name(resource, other) && resources_get(n->allocatable, other) > 0)
+		left -= used_on(n, other, without);
 	return left <= 0 || each <= 0 ? 0 : left / each;
 }
 

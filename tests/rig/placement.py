@@ -70,6 +70,7 @@ class World:
     def __init__(self, seed):
         self.seed, self.name, self.random = seed, f'w{seed}', random.Random(seed)
         self.serial, self.nodes, self.running, self.held = 0, [], [], []
+        self.has_class = False
         self.published, self.devices = {}, {}  # of each node with a driver: how many, and which are free
         r = self.random
         self.groups = [self.group(i) for i in range(r.randint(1, 2))]
@@ -261,8 +262,10 @@ class World:
             volume['spec']['capacity'] = {'storage': r.choice(['5Gi', '5Gi', '1Gi'])}
             volume['spec']['nodeAffinity'] = {'required': {'nodeSelectorTerms': [{'matchExpressions': [
                 {'key': HOST, 'operator': 'In', 'values': [r.choice(self.nodes)['metadata']['name']]}]}]}}
-            out += [('/apis/storage.k8s.io/v1/storageclasses', storage_class(f'local-{self.name}', False, self.name)),
-                    (volumes, volume)]
+            if not self.has_class:
+                out.append(('/apis/storage.k8s.io/v1/storageclasses', storage_class(f'local-{self.name}', False, self.name)))
+            self.has_class = True
+            out.append((volumes, volume))
         out.append((claims, claim))
         return name, out, kind in ('waits', 'local')
 
@@ -329,7 +332,7 @@ def storage_class(name, makes, world='common', **more):
 
 COMMON = [('/apis/resource.k8s.io/v1/deviceclasses', {
     'apiVersion': 'resource.k8s.io/v1', 'kind': 'DeviceClass', 'metadata': {'name': DRIVER, 'labels': {WORLD: 'common'}}, 'spec': {
-        'selectors': [{'cel': {'expression': f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].type == "gpu"'}}]}})]
+        'extendedResourceName': 'nvidia.com/gpu', 'selectors': [{'cel': {'expression': f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].type == "gpu"'}}]}})]
 COMMON += [('/apis/storage.k8s.io/v1/storageclasses', c) for c in (
     storage_class('now', True, volumeBindingMode='Immediate'), storage_class('later', True),
     storage_class('later-za', True, allowedTopologies=[{'matchLabelExpressions': [{'key': ZONE, 'values': ['za']}]}]))]

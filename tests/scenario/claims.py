@@ -21,7 +21,7 @@ spec:
   class: any
   nodeGroups:
     - { name: any2, provider: simulated, simulated: { endpoint: "ENDPOINT" }, zone: z1,
-        instanceType: g5.12xlarge, gpusPerNode: 2, pricePerHour: 2.4, min: 0, max: 6 }
+        instanceType: g5.12xlarge, gpusPerNode: 2, pricePerHour: 2.4, min: 0, max: 8 }
   scaleDown: { after: 5m, utilization: 0% }
 """
 
@@ -53,7 +53,7 @@ class Claimed(world.World):
     def cloud(self):
         config = super().cloud()
         config['groups'] = [dict(g, resource=DRIVER) for g in config['groups'] if g['name'].startswith('chat')]
-        config['groups'].append(dict(config['groups'][0], name='any2', max=6, count=2, zones=['z1'], labels={
+        config['groups'].append(dict(config['groups'][0], name='any2', max=8, count=2, zones=['z1'], labels={
             'simulated.preheat.dev/node-group': 'any2', 'rig.preheat.dev/pool': 'any'}))
         config['pools'] = config['pools'][:1]
         return config
@@ -130,16 +130,28 @@ def shared(s):
     s.check(f"for which one machine was bought ({len(s.group('any2')['machines'])})", len(s.group('any2')['machines']) == 4)
 
 
+def by_request(s):
+    """A DeviceClass that offers its devices as an extended resource: pods request it as ever, kube-scheduler makes the claim."""
+    apply(s, {**CLASS, 'spec': {**CLASS['spec'], 'extendedResourceName': 'nvidia.com/gpu'}})
+    pods = deployment('asks', 2, {'resourceClaimName': ''})
+    spec = pods['spec']['template']['spec']
+    del spec['resourceClaims']
+    spec['containers'][0]['resources'] = {'limits': {'nvidia.com/gpu': '2'}, 'requests': {'cpu': '1'}}
+    apply(s, pods)
+    s.expect('two pods that request two GPUs each as ever run', lambda: len(s.pods('asks')) == 2)
+    s.check(f"for which two machines were bought ({len(s.group('any2')['machines'])})", len(s.group('any2')['machines']) == 6)
+
+
 def too_many(s):
     begun = time.time()
     apply(s, deployment('large', 1, {'resourceClaimTemplateName': 'three'}))
     s.expect('who asks for more than a node has is told', lambda: s.told('NotTriggerScaleUp', 'wants 3 gpu.nvidia.com', begun))
     s.mark('it says: ' + (s.told('NotTriggerScaleUp', since=begun) or [{'note': ''}])[0]['note'])
-    s.check('and nothing is bought', len(s.group('any2')['machines']) == 4)
+    s.check('and nothing is bought', len(s.group('any2')['machines']) == 6)
 
 
 def goes(s):
-    s.must('kubectl', 'delete', 'deployment', 'solo', 'together', 'large', '-n', world.SPACE)
+    s.must('kubectl', 'delete', 'deployment', 'solo', 'together', 'asks', 'large', '-n', world.SPACE)
     s.expect('with the pods the machines go', lambda: not s.group('any2')['machines'], 7200)
     s.expect('and what was published of them', lambda: 'any2' not in s.must('kubectl', 'get', 'resourceslices', '-o', 'name'))
 
@@ -153,6 +165,7 @@ def claims(s):
     serves(s)
     each_its_own(s)
     shared(s)
+    by_request(s)
     controller.kill()
     controller.start()
     s.expect('killed and started again it is ready', lambda: controller.page('/readyz')[0] == 200)

@@ -54,7 +54,7 @@ static void go(struct cluster *c, enum cluster_kind kind, struct object_uid uid)
 	else if (kind == CLUSTER_RESOURCE_SLICES)
 		cluster_slice_gone(c, uid, 2000);
 	else if (kind == CLUSTER_DEVICE_CLASSES)
-		cluster_device_class_gone(c, uid);
+		cluster_device_class_gone(c, uid, 2000);
 	else if (kind == CLUSTER_RESOURCE_CLAIMS)
 		cluster_device_claim_gone(c, uid, 2000);
 	else

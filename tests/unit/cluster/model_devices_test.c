@@ -305,6 +305,45 @@ static void a_part_of_a_gpu_is_held_as_one(void **state)
 	cluster_free(c);
 }
 
+#define REQUESTS_GPUS(uid, gpus)                                    \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid \
+	"'},'spec':{'containers':[{'resources':{'limits':{"         \
+	"'nvidia.com/gpu':'" gpus "'}}}]},'status':{'phase':'Pending'}}"
+#define EXTENDED                                                                                                   \
+	"{'metadata':{'name':'c','uid':'c'},'spec':{'extendedResourceName':'nvidia.com/gpu','selectors':[{'cel':{" \
+	"'expression':'device.driver == \\u0027gpu.nvidia.com\\u0027'}}]}}"
+
+/* The scheduler makes the claim itself; in what order the class, the node and its slice come is of no account. */
+static void a_class_may_offer_an_extended_resource(void **state)
+{
+	(void)state;
+	for (int class_first = 0; class_first < 2; class_first++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_with_group("nvidia.com/gpu");
+		if (class_first)
+			see_now(c, CLUSTER_DEVICE_CLASSES, EXTENDED);
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+		if (!class_first)
+			see_now(c, CLUSTER_DEVICE_CLASSES, EXTENDED);
+		assert_int_equal(cluster_node(c, "n")->gpus_milli, 2000);
+		see_now(c, CLUSTER_PODS, REQUESTS_GPUS("p", "2"));
+		assert_int_equal(cluster_pool_view(c, 0, &a).placed, 1);
+		see_now(c, CLUSTER_PODS, REQUESTS_GPUS("q", "2"));
+		assert_int_equal(cluster_pool_view(c, 0, &a).groups[0].lacking_nodes, 1);
+		/* Who claims and who requests have the same GPUs, of a node that is there as of one to come. */
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("r"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON("n") FOR("r")));
+		see_now(c, CLUSTER_PODS, RUNS("r", "n", NAMES("k")));
+		assert_int_equal(cluster_pool_view(c, 0, &a).placed, 0);
+		assert_int_equal(cluster_pool_view(c, 0, &a).groups[0].lacking_nodes, 2);
+		cluster_pod_gone(c, object_uid_of("r"), 1);
+		cluster_device_class_gone(c, object_uid_of("c"), 1);
+		assert_int_equal(cluster_pool_view(c, 0, &a).placed, 0);
+		cluster_free(c);
+	}
+}
+
 /* A node that has published teaches what the next one will have; before that, the manifest does. */
 static void a_new_node_is_thought_of_with_its_devices(void **state)
 {
@@ -478,6 +517,7 @@ int main(void)
 		cmocka_unit_test(nodes_have_what_is_published),
 		cmocka_unit_test(what_is_published_no_more_is_gone),
 		cmocka_unit_test(a_node_that_offers_both_has_its_gpus_once),
+		cmocka_unit_test(a_class_may_offer_an_extended_resource),
 		cmocka_unit_test(claims_are_what_the_pod_asks_for),
 		cmocka_unit_test(each_claim_of_its_own_needs_devices_of_its_own),
 		cmocka_unit_test(pods_that_share_a_claim_need_its_devices_once),
