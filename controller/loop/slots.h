@@ -1,7 +1,8 @@
 /*
- * The slots of shares: nodes of one GPU, or claims of one, on which engines of several pools stand, found from their pods. At every reading of one of
- * its pools a share decides (policy/share.h) what each slot does next and which engines get requests; the decision is
- * recorded with all that it depended on, and carried out where all pools of the share act (engine_moves.h).
+ * The slots of shares: nodes of one GPU, or claims of one, on which engines of several pools stand, found from their
+ * pods. At every reading of one of its pools a share decides (policy/share.h) what each slot does next and which
+ * engines get requests; the decision is recorded with all that it depended on, and carried out where all pools of the
+ * share act (engine_moves.h).
  */
 #pragma once
 #include "base/net/loop.h"

@@ -68,7 +68,7 @@ struct cloud_group {
 	int64_t changes;       /* calls that were accepted */
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
-	bool only_grows; /* an owner replaces its machines, and tells so */
+	bool only_grows;     /* an owner replaces its machines, and tells so */
 	const char *ailment; /* NULL: none */
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
