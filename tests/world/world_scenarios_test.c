@@ -90,7 +90,7 @@ static void pods_of_another_workload_do_not_grow_it(void **state)
 	for (int i = 0; i < 12; i++) {
 		run(10 * MINUTE);
 		if (i == 6) { /* and whoever starts anew has to look first */
-			replica_die(0);
+			replica_stop(0);
 			replica_start(0, &alone);
 		}
 		assert_int_equal(world_replicas("chat"), 1);
