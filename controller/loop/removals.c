@@ -250,8 +250,8 @@ void removals_hold_size(struct node_group *g)
 	g->seen.standby -= gone < g->seen.standby ? gone : g->seen.standby;
 }
 
-/* It was on its way to standby when it was named, and the cloud lets it serve in place of one that was asked for: the size
- * wanted falls with it, or another would be bought as soon as it is gone. */
+/* It was on its way to standby when it was named, and the cloud lets it serve in place of one that was asked for: the
+ * size wanted falls with it, or another would be bought as soon as it is gone. */
 static void count_late(struct node_group *g, struct removal *r)
 {
 	const struct machine *m = node_group_machine(g, r->id);
