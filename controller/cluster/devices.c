@@ -66,7 +66,7 @@ static int64_t published_milli(const struct decoded_list *list)
 			continue;
 		if (is_text(devices[i].type, "mig"))
 			parts += mig_milli(devices[i].profile);
-		else if (devices[i].type == NULL || is_text(devices[i].type, "gpu"))
+		else if (!is_text(devices[i].type, "vfio")) /* the same GPU, for virtual machines */
 			whole += WHOLE;
 	}
 	return whole > 0 ? whole : parts;
@@ -124,6 +124,7 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		return false;
 	struct device_slice *s = xcalloc(1, sizeof *s);
 	struct node *n = node_expect(c, r->node);
+	const struct device_record *devices = r->devices.items;
 	*s = (struct device_slice){
 		.id = model_uid_key(seen->uid),
 		.next = n->slices,
@@ -136,6 +137,8 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		.slice_count = r->slice_count,
 		.milli = published_milli(&r->devices),
 	};
+	for (size_t i = 0; i < r->devices.count; i++)
+		s->has_barred |= is_barred(&devices[i]);
 	if (n->slices != NULL)
 		n->slices->link = &s->next;
 	n->slices = s;
@@ -164,6 +167,16 @@ static bool is_valid(const struct device_slice *s, const struct node *n)
 	return is_of_node(s, n) && count >= s->slice_count;
 }
 
+/* Under another name, unless a plugin offers that there, or another class has it. */
+static void offer_as(const struct node *n, const char *name, int64_t milli, struct resource *rows, size_t *count)
+{
+	bool is_there = name == NULL || resources_get(n->own_allocatable, name) > 0;
+	for (size_t i = 0; i < *count; i++)
+		is_there = is_there || rows[i].name == name;
+	if (!is_there && *count < DEVICE_ROWS_MOST)
+		rows[(*count)++] = (struct resource){ name, milli };
+}
+
 size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST])
 {
 	size_t drivers = 0;
@@ -173,10 +186,20 @@ size_t device_slices_rows(const struct cluster *c, const struct node *n, struct 
 	size_t count = drivers;
 	const struct device_class *k = NULL;
 	for (size_t i = 0; drivers > 0 && (k = store_next(&c->device_classes, &i)) != NULL;)
-		for (size_t d = 0; d < drivers && k->extended != NULL && count < DEVICE_ROWS_MOST; d++)
-			if (rows[d].name == k->driver && resources_get(n->own_allocatable, k->extended) == 0)
-				rows[count++] = (struct resource){ k->extended, rows[d].milli };
+		for (size_t d = 0; d < drivers && k->counts; d++)
+			if (rows[d].name == k->driver) {
+				offer_as(n, k->extended, rows[d].milli, rows, &count);
+				offer_as(n, k->implicit, rows[d].milli, rows, &count);
+			}
 	return count;
+}
+
+bool device_slices_are_whole(const struct node *n)
+{
+	for (const struct device_slice *s = n->slices; s != NULL; s = s->next)
+		if (s->has_barred)
+			return false;
+	return true;
 }
 
 /* --- classes --- */
@@ -201,13 +224,19 @@ static const char *compacted(struct arena *a, const char *expression)
 	return out;
 }
 
-/* Any of the driver's, or what NVIDIA's own class says of whole GPUs. */
+/* Any of the driver's, or what NVIDIA's and AMD's own classes say of whole GPUs. */
 static bool asks_for_whole(const char *compact, const char *driver)
 {
-	CLEANUP(buf_release) struct buf any = { 0 }, gpu = { 0 };
-	buf_printf(&any, "device.driver=='%s'", driver);
-	buf_printf(&gpu, "%s&&device.attributes['%s'].type=='gpu'", any.text, driver);
-	return strcmp(compact, any.text) == 0 || strcmp(compact, gpu.text) == 0;
+	static const char *const types[] = { "gpu", "amdgpu" };
+	CLEANUP(buf_release) struct buf text = { 0 };
+	buf_printf(&text, "device.driver=='%s'", driver);
+	bool is_whole = strcmp(compact, text.text) == 0;
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		buf_clear(&text);
+		buf_printf(&text, "device.driver=='%s'&&device.attributes['%s'].type=='%s'", driver, driver, types[i]);
+		is_whole = is_whole || strcmp(compact, text.text) == 0;
+	}
+	return is_whole;
 }
 
 static const struct device_class *device_class_find(const struct cluster *c, const char *name)
@@ -219,11 +248,12 @@ static const struct device_class *device_class_find(const struct cluster *c, con
 	return NULL;
 }
 
-/* The driver of a class; a class that nobody shows us is taken to have its driver's name. NULL without. */
-static const char *driver_of(const struct cluster *c, const char *class, bool *is_whole)
+/* The driver of a class, and whether its devices are GPUs one by one; a class that nobody shows us is taken to have its
+ * driver's name. NULL without. */
+static const char *driver_of(const struct cluster *c, const char *class, bool *counts)
 {
 	const struct device_class *k = device_class_find(c, class);
-	*is_whole = k == NULL || k->is_whole;
+	*counts = k == NULL || k->counts;
 	return k == NULL ? class : k->driver;
 }
 
@@ -234,7 +264,19 @@ static void class_release(struct cluster *c, struct device_class *k)
 	intern_drop(&c->intern, k->name);
 	intern_drop(&c->intern, k->driver);
 	intern_drop(&c->intern, k->extended);
+	intern_drop(&c->intern, k->implicit);
 	free(k);
+}
+
+/* Requests, and does not claim, what a class offers or offered. */
+static bool requests_devices(const struct pod *p)
+{
+	for (size_t i = 0; i < intern_count(p->shape->requests); i++) {
+		const char *name = p->shape->requests->items[i].name;
+		if (strchr(name, '/') != NULL ? !device_is_gpu(name) : device_is_driver(name))
+			return true;
+	}
+	return false;
 }
 
 /* Of a class: what nodes offer by it, and what claims of it are. */
@@ -242,21 +284,27 @@ static void reweigh_all(struct cluster *c, millis at, bool is_listed)
 {
 	const struct device_slice *s = NULL;
 	const struct device_claim *k = NULL;
+	struct pod *p = NULL;
 	c->generation++;
 	for (size_t i = 0; (s = store_next(&c->device_slices, &i)) != NULL;)
 		node_reweigh(c, s->node, at, is_listed);
 	for (size_t i = 0; (k = store_next(&c->device_claims, &i)) != NULL;)
 		reweigh_users(c, k, at, is_listed);
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		if (requests_devices(p))
+			pod_reweigh(c, p, at, is_listed);
 }
 
+/* Whether it was of GPUs. */
 static bool class_forget(struct cluster *c, struct object_uid uid)
 {
 	struct device_class *k = model_find_uid(&c->device_classes, uid);
 	if (k == NULL)
 		return false;
+	bool is_of_gpus = k->driver != NULL && device_is_driver(k->driver);
 	store_remove(&c->device_classes, k);
 	class_release(c, k);
-	return true;
+	return is_of_gpus;
 }
 
 void cluster_device_class_gone(struct cluster *c, struct object_uid uid, millis at)
@@ -270,21 +318,26 @@ bool cluster_device_class_seen(struct cluster *c, const struct device_class_reco
 {
 	const struct text_record *selectors = r->selectors.items;
 	struct device_class *k = xcalloc(1, sizeof *k);
-	class_forget(c, seen->uid);
+	bool was_of_gpus = class_forget(c, seen->uid);
 	k->id = model_uid_key(seen->uid);
 	k->name = intern_text(&c->intern, seen->name);
-	k->is_whole = r->selectors.count > 0;
+	k->is_whole = k->counts = r->selectors.count > 0;
 	for (size_t i = 0; i < r->selectors.count; i++) {
 		const char *compact = compacted(&c->scratch, selectors[i].text == NULL ? "" : selectors[i].text);
 		const char *driver = driver_in(&c->scratch, compact);
 		if (k->driver == NULL && driver != NULL)
 			k->driver = intern_text(&c->intern, driver);
 		k->is_whole = k->is_whole && driver != NULL && asks_for_whole(compact, driver);
+		k->counts = k->counts && strstr(compact, "mig") == NULL; /* parts: how large, it does not say */
 	}
-	if (k->is_whole && r->extended != NULL && r->extended[0] != '\0')
+	if (r->extended != NULL && r->extended[0] != '\0')
 		k->extended = intern_text(&c->intern, r->extended);
+	CLEANUP(buf_release) struct buf implicit = { 0 };
+	buf_printf(&implicit, "deviceclass.resource.kubernetes.io/%s", seen->name);
+	k->implicit = intern_text(&c->intern, implicit.text);
 	store_add(&c->device_classes, k);
-	reweigh_all(c, seen->arrived, seen->is_from_list);
+	if (was_of_gpus || (k->driver != NULL && device_is_driver(k->driver)))
+		reweigh_all(c, seen->arrived, seen->is_from_list);
 	arena_clear(&c->scratch);
 	return true;
 }
@@ -318,9 +371,9 @@ bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k
 {
 	bool is_plain = k->is_plain;
 	for (size_t i = 0; is_plain && i < intern_count(k->asked); i++) {
-		bool is_whole = false;
-		const char *driver = driver_of(c, k->asked->items[i].name, &is_whole);
-		is_plain = is_whole && driver != NULL && device_is_driver(driver);
+		const struct device_class *class = device_class_find(c, k->asked->items[i].name);
+		const char *driver = class == NULL ? k->asked->items[i].name : class->driver;
+		is_plain = (class == NULL || class->is_whole) && driver != NULL && device_is_driver(driver);
 	}
 	return is_plain;
 }
@@ -394,9 +447,33 @@ static int64_t sharers(const struct cluster *c, const struct device_claim *k, co
 	return 1 + others;
 }
 
+/* What it requests of a class by a name that is no GPU's: the scheduler makes the claim itself. */
+static void add_requested(const struct cluster *c, const struct resource *asked, struct resource *rows, size_t *count)
+{
+	const struct device_class *k = NULL;
+	if (device_is_gpu(asked->name) || strchr(asked->name, '/') == NULL)
+		return;
+	for (size_t i = 0; (k = store_next(&c->device_classes, &i)) != NULL;)
+		if ((asked->name == k->extended || asked->name == k->implicit) && k->counts && k->driver != NULL &&
+		    device_is_driver(k->driver)) {
+			add_to(rows, count, k->driver, asked->milli);
+			return;
+		}
+}
+
+bool device_claims_unread(const struct cluster *c, const struct pod *p)
+{
+	for (size_t i = 0; i < intern_count(p->shape->claims); i++)
+		if (p->shape->claims->items[i].kind != CLAIM_VOLUME && claim_at(c, p, i) == NULL)
+			return true;
+	return false;
+}
+
 size_t device_claims_rows(const struct cluster *c, const struct pod *p, struct resource rows[DEVICE_DRIVERS_MOST])
 {
 	size_t count = 0;
+	for (size_t i = 0; i < intern_count(p->shape->requests); i++)
+		add_requested(c, &p->shape->requests->items[i], rows, &count);
 	for (size_t i = 0; i < intern_count(p->shape->claims); i++) {
 		const struct device_claim *k = claim_at(c, p, i);
 		int64_t by = k == NULL ? 0 : sharers(c, k, p);
@@ -415,7 +492,7 @@ static struct pod **waiting_for(struct cluster *c, const struct device_claim *k,
 {
 	size_t room = 0;
 	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
-		room++;
+		room += names(p, k);
 	struct pod **pods = arena_array(&c->scratch, struct pod *, room + 1);
 	*count = 0;
 	for (struct pod *p = c->waiting; p != NULL; p = p->next)
@@ -461,13 +538,30 @@ void device_claims_shared(struct cluster *c, const struct pod *p, millis at)
 }
 
 /* Rows by class, each with what is surely asked for: 0 for all that there are. Admin access takes no device. */
+static void ask_for(struct cluster *c, const struct device_request_record *q, struct resource *rows, size_t *count)
+{
+	bool is_all = is_text(q->mode, "All");
+	int64_t wanted = q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
+	const char *class = intern_text(&c->intern, q->class);
+	size_t row = 0;
+	while (row < *count && rows[row].name != class)
+		row++;
+	if (row < *count || row == DEVICE_DRIVERS_MOST)
+		intern_drop(&c->intern, class); /* the row holds it */
+	if (row == DEVICE_DRIVERS_MOST)
+		return;
+	if (row == *count)
+		rows[(*count)++] = (struct resource){ class, 0 };
+	rows[row].milli += is_all ? 0 : wanted * WHOLE;
+}
+
 static size_t read_requests(struct cluster *c, struct device_claim *k, const struct resource_claim_record *r,
 			    struct resource *rows)
 {
 	const struct device_request_record *requests = r->requests.items;
 	size_t count = 0;
 	k->is_plain = r->constraints.count == 0;
-	for (size_t i = 0; i < r->requests.count && count < DEVICE_DRIVERS_MOST; i++) {
+	for (size_t i = 0; i < r->requests.count; i++) {
 		const struct device_request_record *q = &requests[i];
 		if (q->is_for_admin)
 			continue;
@@ -476,10 +570,8 @@ static size_t read_requests(struct cluster *c, struct device_claim *k, const str
 			q = q->alternatives.items;
 		if (q->class == NULL)
 			continue;
-		bool is_all = is_text(q->mode, "All");
-		int64_t wanted = q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
-		k->is_plain = k->is_plain && !is_all;
-		rows[count++] = (struct resource){ intern_text(&c->intern, q->class), is_all ? 0 : wanted * WHOLE };
+		k->is_plain = k->is_plain && !is_text(q->mode, "All");
+		ask_for(c, q, rows, &count);
 	}
 	return count;
 }
@@ -548,6 +640,14 @@ void cluster_device_claim_gone(struct cluster *c, struct object_uid uid, millis 
 	arena_clear(&c->scratch);
 }
 
+static bool is_same_claim(const struct device_claim *a, const struct device_claim *b)
+{
+	return a->name == b->name && a->name_space == b->name_space && a->nodes == b->nodes && a->asked == b->asked &&
+	       a->is_allocated == b->is_allocated && a->is_plain == b->is_plain && is_uid(a->owner, b->owner) &&
+	       a->consumer_count == b->consumer_count &&
+	       memcmp(a->consumers, b->consumers, a->consumer_count * sizeof *a->consumers) == 0;
+}
+
 bool cluster_device_claim_seen(struct cluster *c, const struct resource_claim_record *r, const struct watch_seen *seen)
 {
 	struct device_claim *old = model_find_uid(&c->device_claims, seen->uid), *k = xcalloc(1, sizeof *k);
@@ -556,11 +656,17 @@ bool cluster_device_claim_seen(struct cluster *c, const struct resource_claim_re
 	k->name = intern_text(&c->intern, seen->name);
 	k->name_hash = name_hash(&(struct claim_name){ k->name_space, k->name });
 	read_claim(c, k, r);
+	bool is_same = old != NULL && is_same_claim(old, k);
 	if (old != NULL)
 		claim_unlink(c, old);
 	store_add(&c->device_claims, k);
 	store_add(&c->device_claim_names, k);
 	c->generation++;
+	if (is_same) {
+		claim_release(c, old);
+		arena_clear(&c->scratch);
+		return true;
+	}
 	if (old != NULL) { /* for whom it is reserved no more */
 		reweigh_users(c, old, seen->arrived, seen->is_from_list);
 		claim_release(c, old);

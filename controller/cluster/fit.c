@@ -745,6 +745,25 @@ static bool reaches_volume(const struct fit *f, const struct volume_claim *k, co
 	return false;
 }
 
+/* What the scheduler said of it was said with the node and its devices there. */
+static bool was_heard_of(const struct fit *f, const struct node *n)
+{
+	return n->is_ready && n->gpu_at != 0 && f->cluster->followed_at - n->gpu_at > WAITING_IS_SLOW;
+}
+
+/* A node of the group has room for it, and the scheduler does not take it: another like it would be no better. */
+static bool was_refused_by_group(const struct fit *f, const struct pod *p, int group)
+{
+	char unused[FIT_WHY_SIZE];
+	const struct node *n = NULL;
+	for (size_t i = 0; (n = store_next(&f->cluster->nodes, &i)) != NULL;) {
+		const struct fit_node there = fit_node_of(n);
+		if (n->is_known && n->group == group && was_heard_of(f, n) && fit_shape(p->shape, &there, unused))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Devices are counted like resources. Where more is asked of them than how many, only the scheduler knows which a claim
  * will get: where it found none it is believed, until it says else.
@@ -754,8 +773,9 @@ static bool reaches_devices(const struct fit *f, const struct pod *p, const char
 	const struct device_claim *k = device_claim_find(f->cluster, p->namespace, name);
 	if (k != NULL && k->is_allocated)
 		return fit_requirements(k->nodes, n);
-	return n->node == NULL || p->trouble != POD_UNSCHEDULABLE ||
-	       (k != NULL && device_claim_is_plain(f->cluster, k));
+	if (p->trouble != POD_UNSCHEDULABLE || (k != NULL && device_claim_is_plain(f->cluster, k)))
+		return true;
+	return n->node == NULL ? !was_refused_by_group(f, p, n->group) : !was_heard_of(f, n->node);
 }
 
 static bool fits_claims(const struct fit *f, const struct pod *p, const struct fit_node *n, char *why)

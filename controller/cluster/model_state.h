@@ -348,12 +348,15 @@ struct device_slice {
 	int64_t generation,
 		slice_count; /* the slices of one generation of a pool, once all are there, are what it has */
 	int64_t milli;	     /* of whole GPUs */
+	bool has_barred;     /* devices are tainted */
 };
 struct device_class {
 	struct uid_key id;
 	const char *name, *driver; /* driver: NULL where it does not say one */
-	const char *extended;	   /* a pod that requests this resource is given such devices; NULL: none */
-	bool is_whole;		   /* any whole GPU of the driver will do */
+	const char *extended,
+		*implicit; /* a pod that requests one of these is given such devices; extended: NULL without */
+	bool is_whole;	   /* any whole GPU of the driver will do */
+	bool counts;	   /* each of its devices is a GPU */
 };
 struct device_claim {
 	struct uid_key id;
@@ -372,13 +375,17 @@ const struct device_claim *device_claim_find(const struct cluster *c, const char
 /* Whether nothing but the number of free devices decides on which nodes it may be allocated. */
 bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k);
 bool device_claims_gpus(const struct cluster *c, const struct pod *p);
-enum { DEVICE_DRIVERS_MOST = 8, DEVICE_ROWS_MOST = 2 * DEVICE_DRIVERS_MOST };
+enum { DEVICE_DRIVERS_MOST = 8, DEVICE_ROWS_MOST = 4 * DEVICE_DRIVERS_MOST };
 /* What the pod's claims ask for or hold by driver, a shared claim in equal parts; returns how many rows. Drivers are
  * interned. */
 size_t device_claims_rows(const struct cluster *c, const struct pod *p, struct resource rows[DEVICE_DRIVERS_MOST]);
 /* What is published of the node, likewise, and under the extended resources by which it is offered, unless a plugin
  * offers these there. */
 size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST]);
+/* It names a claim that was not read: it may hold GPUs. */
+bool device_claims_unread(const struct cluster *c, const struct pod *p);
+/* No device of the node is tainted. */
+bool device_slices_are_whole(const struct node *n);
 /* The pod has come or gone: others that wait for a claim of its have another part of it. */
 void device_claims_shared(struct cluster *c, const struct pod *p, millis at);
 void cluster_devices_release(struct cluster *c);
@@ -407,6 +414,7 @@ struct cluster {
 	size_t prefetch_count;		     /* pods that pull an image, or have */
 	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
 	millis bound_at;		     /* when a pod last got its node, as it was seen to */
+	millis followed_at;		     /* see cluster_follow_waiting() */
 
 	cluster_change_fn *on_change;
 	void *on_change_user;

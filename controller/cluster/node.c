@@ -581,7 +581,8 @@ static const struct taint_set *lasting_taints(struct cluster *c, const struct no
 static void teach(struct cluster *c, struct group_known *g, const struct node *n)
 {
 	bool is_lent = label_set_get(n->labels, "preheat.dev/lent-by") != NULL;
-	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent)
+	bool is_worn = g->template.is_learned && !device_slices_are_whole(n);
+	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent || is_worn)
 		return;
 	struct template old = g->template;
 	intern_hold(n->labels);

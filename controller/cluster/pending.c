@@ -741,6 +741,7 @@ static void follow(const struct cluster *c, struct pod *p, enum placing placing,
 void cluster_follow_waiting(struct cluster *c, millis now)
 {
 	c->heeds_schedulers = true;
+	c->followed_at = now;
 	const struct placement *p = cluster_placement(c);
 	for (size_t i = 0; i < p->count; i++)
 		follow(c, (struct pod *)(uintptr_t)p->items[i].pod, p->items[i].placing, now);

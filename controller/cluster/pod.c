@@ -494,11 +494,13 @@ static bool asks_for_gpus(const struct pod *p)
 	return false;
 }
 
-static void settle_claims(struct cluster *c, struct pod *p)
+/* Of a claim that was not read nobody knows what is held by it: it may be GPUs. */
+static void settle_claims(struct cluster *c, struct pod *p, bool is_bound)
 {
 	struct resource rows[DEVICE_DRIVERS_MOST];
 	p->shape = model_shape_with(c, p->shape, rows, device_claims_rows(c, p, rows));
-	p->has_gpus = asks_for_gpus(p) || device_claims_gpus(c, p);
+	p->has_gpus = asks_for_gpus(p) || device_claims_gpus(c, p) ||
+		      (is_bound && p->state != POD_FINISHED && device_claims_unread(c, p));
 }
 
 /* Kubernetes' own are numbers of 64 bits; another server's may be any text. */
@@ -515,12 +517,12 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
-	settle_claims(c, p);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
 	p->is_prefetch = label_set_get(p->labels, PREFETCH_LABEL) != NULL;
 	read_owner(c, p, r);
 	read_progress(c, p, r, seen);
+	settle_claims(c, p, r->node_name != NULL && r->node_name[0] != '\0');
 	read_wishes(p, r);
 	read_gang(c, p, r);
 	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
@@ -569,7 +571,9 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	if (before.name != NULL && before.node == NULL && p->node != NULL && !seen->is_from_list)
 		c->bound_at = seen->arrived;
 	notify_changes(c, p, &before, seen);
-	device_claims_shared(c, p, seen->arrived);
+	bool is_new = before.name == NULL || (before.state == POD_UNSCHEDULED) != (p->state == POD_UNSCHEDULED);
+	if (is_new || before.shape->claims != p->shape->claims)
+		device_claims_shared(c, p, seen->arrived);
 	if (before.node != NULL && before.node != p->node)
 		node_forget_unknown(c, home(&before));
 	drop_texts(c, &before); /* so late that what did not change was never freed */
@@ -588,10 +592,10 @@ void pod_reweigh(struct cluster *c, struct pod *p, millis at, bool is_listed)
 	bool had_gpus = p->has_gpus;
 	pod_detach(c, p);
 	pod_leave_pool(p);
-	settle_claims(c, p);
+	settle_claims(c, p, p->node != NULL);
 	pod_place(c, p);
 	pod_attach(c, p, home(p));
-	if (p->shape != before || p->has_gpus != had_gpus)
+	if (p->state != POD_FINISHED && (p->shape != before || p->has_gpus != had_gpus))
 		notify(c, was_ours ? CLUSTER_POD_CHANGED : CLUSTER_POD_ADDED, p, at, is_listed);
 	intern_drop(&c->intern, before);
 }

@@ -131,7 +131,10 @@ static int64_t places_for(const struct node *n, const char *resource, int64_t ea
 /* Replicas that fit beside what is there; `without`: placeholders of that pool are thought away, -1 for none. */
 static int64_t places_on(const struct node *n, const struct replica *r, int without)
 {
-	int64_t places = places_for(n, r->resource, r->gpus_milli, without);
+	char other[DEVICE_NAME_SIZE]; /* nobody has said yet by which name its pods ask */
+	bool is_other = r->requests == NULL && resources_get(n->allocatable, r->resource) == 0 &&
+			device_other_name(r->resource, other);
+	int64_t places = places_for(n, is_other ? other : r->resource, r->gpus_milli, without);
 	for (size_t i = 0; places > 0 && r->requests != NULL && i < intern_count(r->requests); i++) {
 		const struct resource *wanted = &r->requests->items[i];
 		int64_t fit = places_for(n, wanted->name, wanted->milli, without);

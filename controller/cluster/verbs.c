@@ -636,7 +636,8 @@ static void scale_read(struct api_call *call)
 		c->before = c->wanted;
 	bool stays = (c->kept_above > 0 && c->wanted > c->kept_above && c->wanted > c->replicas) ||
 		     (c->expects && c->wanted != c->expected);
-	if (!c->is_write || c->wanted == c->replicas || stays)
+	c->has_others = c->is_write && c->replicas > c->wanted && c->alive > c->running && c->alive > c->wanted;
+	if (!c->is_write || c->wanted == c->replicas || stays || c->has_others)
 		complete_scale(c, &e);
 	else if (c->wanted > c->replicas && c->version)
 		read_target(c);

@@ -106,6 +106,7 @@ struct scale_call {
 	int64_t kept_above; /* a larger number than this is somebody else's wish and stays; 0: none does */
 	bool expects;	    /* nothing is written where another number stands than `expected` */
 	int64_t expected;
+	int64_t alive; /* pods that are taken for its own: more are not set where it has fewer; 0: not counted */
 	void (*done)(struct scale_call *c);
 	void *user;
 
@@ -113,6 +114,7 @@ struct scale_call {
 	int64_t wanted;	      /* spec.replicas as it is now */
 	int64_t running;      /* status.replicas */
 	int64_t before;	      /* spec.replicas as found */
+	bool has_others;      /* more were to be set, and not all of `alive` are its own: nothing was written */
 	bool is_overtaken;    /* fewer were to be set, and more are ready, or the object changed: nothing was written */
 	const char *selector; /* of its pods; may be NULL */
 

@@ -236,7 +236,7 @@ static int64_t gpus_published(const struct discovery *d, const char *node)
 			continue;
 		for (const struct yaml_node *n = devices ? devices->first : NULL; n; n = n->next) {
 			const char *type = yaml_text(YAML_AT(n, "attributes", "type"), "string");
-			gpus += !type || !strcmp(type, "gpu");
+			gpus += !type || (strcmp(type, "mig") != 0 && strcmp(type, "vfio") != 0);
 		}
 	}
 	return gpus;
@@ -305,12 +305,12 @@ static int64_t gpus_claimed(const struct discovery *d, const char *namespace, co
 	int64_t gpus = 0;
 
 	for (size_t i = 0; namespace && claim && i < d->claims.count; i++) {
-		const struct yaml_node *k = d->claims.items[i],
-				       *all = YAML_AT(k, "status", "allocation", "devices", "results");
-		const char *in = meta(k, "namespace"), *name = meta(k, "name");
+		const struct yaml_node *k = d->claims.items[i];
+		const char *name = meta(k, "name"), *in = meta(k, "namespace");
 
-		if (!in || !name || strcmp(in, namespace) != 0 || strcmp(name, claim) != 0)
+		if (!in || !name || strcmp(name, claim) != 0 || strcmp(in, namespace) != 0)
 			continue;
+		const struct yaml_node *all = YAML_AT(k, "status", "allocation", "devices", "results");
 		for (const struct yaml_node *r = all ? all->first : NULL; r; r = r->next) {
 			const char *driver = yaml_text(r, "driver"), *admin = yaml_text(r, "adminAccess");
 			if (!driver || !device_is_driver(driver) || (admin && !strcmp(admin, "true")))

@@ -192,7 +192,8 @@ static const struct policy policies[] = {
 			"  (object.kind == 'Pod' && " IS_GPU("t.?key.orValue('')") "))))" },
 	{ .rule = "general-pods",
 	  .condition = "object.kind != 'DaemonSet'",
-	  .expression = "variables.pods.all(p, p in variables.gpuPods || p.priority.startsWith('system-') ||\n"
+	  .expression = "variables.pods.all(p, p in variables.gpuPods || size(p.claims) > 0 ||\n"
+			"  p.priority.startsWith('system-') ||\n"
 			"  p.tolerations.all(t, !" IS_BLANKET " &&\n"
 			"    !(t.?key.orValue('') in ['nvidia.com/gpu', 'amd.com/gpu', 'habana.ai/gaudi', "
 			"'gpu.intel.com/i915'])))" },
@@ -253,6 +254,7 @@ static const char variables[] =
 	"        'labels': dyn(t.?metadata.?labels.orValue({})),\n"
 	"        'priority': dyn(t.spec.?priorityClassName.orValue('')),\n"
 	"        'tolerations': dyn(t.spec.?tolerations.orValue([])),\n"
+	"        'claims': dyn(t.spec.?resourceClaims.orValue([])),\n"
 	"        'containers': dyn((t.spec.containers + t.spec.?initContainers.orValue([])).map(c, {\n"
 	"        'requests': c.?resources.?requests.orValue({}), 'limits': c.?resources.?limits.orValue({}) })) })\n"
 	"    - name: gpuPods\n"

@@ -887,7 +887,8 @@ static bool is_unread(const struct drain *d, const struct node *n)
 	millis read = c->pools[d->pool]->seen_at;
 	for (size_t i = 0; read > 0 && i < count; i++)
 		is_new |= pods[i]->pool == (int)d->pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY &&
-			  pods[i]->ready_at > read - c->settings.interval;
+			  pods[i]->ready_at > read - c->settings.interval &&
+			  pods[i]->ready_at <= clock_now(c->clock); /* a clock that was ahead said the others */
 	return is_new;
 }
 

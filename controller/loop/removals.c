@@ -250,6 +250,19 @@ void removals_hold_size(struct node_group *g)
 	g->seen.standby -= gone < g->seen.standby ? gone : g->seen.standby;
 }
 
+/* It was on its way to standby when it was named, and the cloud lets it serve in place of one that was asked for: the
+ * size wanted falls with it, or another would be bought as soon as it is gone. */
+static void count_late(struct node_group *g, struct removal *r)
+{
+	const struct machine *m = node_group_machine(g, r->id);
+
+	if (r->was_counted || !m || !machine_counts(m) || g->wanted <= 0)
+		return;
+	r->was_counted = true;
+	g->wanted--;
+	g->standby_wanted += r->verb == PROVIDER_STOP;
+}
+
 bool removals_plan(struct node_group *g, enum provider_verb verb)
 {
 	struct operation *o = &g->operation;
@@ -258,9 +271,10 @@ bool removals_plan(struct node_group *g, enum provider_verb verb)
 	o->removals = xcalloc(g->removal_count, sizeof *o->removals);
 	o->ids = xcalloc(g->removal_count, sizeof *o->ids);
 	for (size_t i = 0; i < g->removal_count && o->id_count < REMOVALS_AT_ONCE; i++) {
-		const struct removal *r = &g->removals[i];
+		struct removal *r = &g->removals[i];
 		if (r->verb != verb || !is_due(g, r))
 			continue;
+		count_late(g, r);
 		o->removals[o->id_count] = *r;
 		o->ids[o->id_count] = o->removals[o->id_count].id;
 		o->id_count++;

@@ -415,10 +415,8 @@ static bool holds_none(const struct controller *c, const struct node *n)
 
 bool node_is_idle(const struct controller *c, const struct node *n)
 {
-	return node_is_usable(n) && !n->is_protected &&
-	       ((n->gpus_milli > 0 && n->gpus_used_milli == 0) || holds_none(c, n)) &&
-	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
-	       !node_label(n, "preheat.dev/lent-by");
+	return node_is_usable(n) && !n->is_protected && holds_none(c, n) && !drain_is_under_way(c, n->name) &&
+	       !starts_know_machine(&c->starts, machine_of_node(c, n)) && !node_label(n, "preheat.dev/lent-by");
 }
 
 /* The longest of the pools that may use the group. */

@@ -190,7 +190,7 @@ static bool is_slot(const struct node *n, const char *claim)
 {
 	const char *gpus = node_label(n, "nvidia.com/gpu.count");
 
-	return claim || !gpus || !strcmp(gpus, "1");
+	return claim || (gpus ? !strcmp(gpus, "1") : !n->slices || n->gpus_milli <= 1000);
 }
 
 static size_t slot_of(struct stock *s, const struct node *n, const char *claim, size_t room)

@@ -154,6 +154,31 @@ void workload_scale_carry_over(struct workload_scale *to, const struct workload_
 
 /* --- the number --- */
 
+/* Pods that come and go are told by watches a little later than the workload counts them. */
+static const millis OTHERS_TOLD = MINUTE, OTHERS_AGAIN = SECOND;
+
+static void note_others(struct controller *c, struct live_pool *p, const struct scale_call *call)
+{
+	struct workload_scale *t = &p->scale;
+	millis now = loop_now(c->loop);
+
+	t->is = call->wanted;
+	t->quiet_until = now + OTHERS_AGAIN;
+	if (!t->others_since)
+		t->others_since = now;
+	if (t->are_others_told || now - t->others_since < clock_real(c->clock, OTHERS_TOLD))
+		return;
+	t->are_others_told = true;
+	log_warn("selector-matches-others", LOG_S("pool", fleet_of(c)->pools[p->index].name),
+		 LOG_I("pods", call->alive), LOG_I("replicas", call->wanted), LOG_END);
+	events_tell_pool(
+		c, p->index, (struct pool_event){ "SelectorMatchesOthers", "Scale", true },
+		"the selector matches %lld pods, %s %s has %lld: it is not scaled up; let workload.selector match "
+		"its pods only, of a replica of several pods one",
+		(long long)call->alive, call->kind, call->name,
+		(long long)(call->running > call->wanted ? call->running : call->wanted));
+}
+
 static void scaled(struct scale_call *call)
 {
 	struct live_pool *p = call->user;
@@ -161,7 +186,14 @@ static void scaled(struct scale_call *call)
 	struct workload_scale *t = &p->scale;
 
 	t->is_calling = false;
-	if (call->is_overtaken) { /* a watch will show who is ready, and then fewer may still be wanted */
+	if (!call->has_others)
+		t->others_since = t->are_others_told = 0;
+	if (call->has_others) {
+		note_others(c, p, call);
+	} else if (!call->is_write && call->error.kind == ERROR_NONE) {
+		t->is = call->wanted;
+		t->failures = 0;
+	} else if (call->is_overtaken) { /* a watch will show who is ready, and then fewer may still be wanted */
 		t->is = call->wanted;
 		t->quiet_until = loop_now(c->loop) + SECOND;
 	} else if (call->error.kind == ERROR_NONE) {
@@ -322,8 +354,12 @@ static void drive_pool(struct controller *c, size_t pool)
 	int64_t most = places_at_most(c, pool) + p->view.elsewhere;
 	if (replicas > most)
 		replicas = most; /* more would only wait, and look like demand */
-	if (replicas < present.ready)
-		replicas = present.ready; /* a replica goes only by its drain, whatever became of its node */
+	/* A replica goes only by its drain, whatever became of its node. Pods beyond those that stand are not the
+	 * workload's own: the selector matches others, or every pod of a replica that has several. */
+	int64_t ready = t->is != ABSENT && t->is < present.ready ? t->is : present.ready;
+	bool must_look = t->is == ABSENT && replicas < ready;
+	if (replicas < ready)
+		replicas = ready;
 	note_fewer(c, t, replicas);
 	if (!is_news(c, t, replicas) || (t->fewer_since && !may_lower(c, t, present)))
 		return;
@@ -332,11 +368,12 @@ static void drive_pool(struct controller *c, size_t pool)
 				       .kind = target->kind,
 				       .name_space = fleet_of(c)->pools[pool].namespace,
 				       .name = target->name,
-				       .is_write = true,
+				       .is_write = !must_look,
 				       .replicas = replicas,
 				       .kept_above = kept_above(p, replicas),
 				       .expects = t->contest.undone > 0 && t->contest.holds,
 				       .expected = t->contest.held,
+				       .alive = present.alive,
 				       .done = scaled,
 				       .user = p };
 	scale_start(c->api, &t->call);

@@ -35,6 +35,8 @@ struct workload_scale {
 	millis fewer_at;			 /* since when as few are wanted as now; clock_now */
 	int64_t fewer_to;			 /* and how many these are */
 	int failures;
+	millis others_since; /* loop_now; the selector matches pods that are not the workload's; 0: not so */
+	bool are_others_told;
 	struct scale_contest contest;
 };
 

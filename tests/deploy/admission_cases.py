@@ -46,6 +46,8 @@ CASES = [
     ("a slice's limit alone", "", template([gpus(None, "1", "nvidia.com/mig-1g.10gb")])),
     ("the second container's limit alone", "", template([gpus(), {**gpus(None, "1"), "name": "two"}])),
     ("an init container's limit alone", "", template(initContainers=[{**gpus(None, "1"), "name": "first"}])),
+    ("GPUs that are claimed", "", template([{**PLAIN, "resources": {"claims": [{"name": "gpu"}]}}],
+                                           resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one"}])),
     ("no pool", "gpu-needs-pool", template(labels=without("preheat.dev/pool"))),
     ("an empty pool", "gpu-needs-pool", template(labels={**LABELS, "preheat.dev/pool": ""})),
     ("no cost centre", "cost-labels", template(labels=without("cost-center"))),

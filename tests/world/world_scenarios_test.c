@@ -71,6 +71,33 @@ static void it_settles_and_leaves_a_still_world_alone(void **state)
 	run(60 * MINUTE);
 }
 
+static bool serves_four(void)
+{
+	return world_ready("chat") >= 4;
+}
+
+/* The selector matches what another Deployment made, too: what is ready there is no reason for more of ours. */
+static void pods_of_another_workload_do_not_grow_it(void **state)
+{
+	(void)state;
+	cloud_owner_sets(on_demand, 6);
+	world_app("other", 4, 1, "");
+	struct value *template = value_at(apiserver_find(KIND_DEPLOYMENT, "llm", "other")->value, "spec>template");
+	value_set_text(template, "metadata>labels>app", "chat");
+	value_set_text(template, "spec>nodeSelector>pool", "chat");
+	until(serves_four, 20 * MINUTE, "the others serve");
+	replica_start(0, &alone);
+	for (int i = 0; i < 12; i++) {
+		run(10 * MINUTE);
+		if (i == 6) { /* and whoever starts anew has to look first */
+			replica_stop(0);
+			replica_start(0, &alone);
+		}
+		assert_int_equal(world_replicas("chat"), 1);
+	}
+	assert_true(world_event_told("SelectorMatchesOthers"));
+}
+
 static bool is_grown(void)
 {
 	return world_ready("chat") >= 5;
@@ -453,6 +480,7 @@ int main(int argc, char **argv)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(it_settles_and_leaves_a_still_world_alone),
+		SCENARIO(pods_of_another_workload_do_not_grow_it),
 		SCENARIO(grows_with_traffic_and_shrinks_after_it),
 		SCENARIO(a_stock_out_falls_back_to_the_next_group),
 		SCENARIO(a_refusal_in_the_answer_falls_back_at_once),

@@ -14,6 +14,7 @@
 	"]}}"
 #define GPU	     "{'name':'gpu-0','attributes':{'type':{'string':'gpu'},'productName':{'string':'H100'}}}"
 #define MIG(profile) "{'name':'m','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}}}"
+#define TYPED(type)  "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
 #define BARRED(effect) \
 	"{'name':'b','attributes':{'type':{'string':'gpu'}},'taints':[{'key':'k','effect':'" effect "'}]}"
 #define OTHER(driver)                                                  \
@@ -50,6 +51,7 @@ static const struct {
 	{ "a driver of networks", { OTHER("dranet") }, 0 },
 	{ "a driver of NVIDIA's for other things", { OTHER("compute-domain.nvidia.com") }, 0 },
 	{ "AMD's", { OTHER("gpu.amd.com") }, 1000 },
+	{ "types of others", { SLICE("s", "n", "n1", "1", "1", TYPED("amdgpu") "," TYPED("vfio")) }, 1000 },
 };
 
 static struct cluster *cluster_with_group(const char *resource)
@@ -161,7 +163,7 @@ static const struct {
 	{ "a class of some of them",
 	  CLASS("big", "device.driver == \\u0027gpu.nvidia.com\\u0027 && "
 		       "device.capacity[\\u0027gpu.nvidia.com\\u0027].memory >= quantity(\\u002780Gi\\u0027)"),
-	  EXACTLY("big", ""), 0, false },
+	  EXACTLY("big", ""), 1000, false },
 	{ "parts of GPUs",
 	  CLASS("mig.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && "
 				  "device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027"),
@@ -169,6 +171,20 @@ static const struct {
 	{ "a selector", NULL, EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]"), 1000, false },
 	{ "all that there are", NULL, EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'"), 0, false },
 	{ "a look for admins", NULL, EXACTLY("gpu.nvidia.com", ",'adminAccess':true"), -1, true },
+	{ "nine requests", NULL,
+	  EXACTLY("a", "") "," EXACTLY("gpu.nvidia.com", "") "," EXACTLY("gpu.nvidia.com", "") "," EXACTLY(
+		  "gpu.nvidia.com",
+		  "") "," EXACTLY("gpu.nvidia.com",
+				  "") "," EXACTLY("gpu.nvidia.com",
+						  "") "," EXACTLY("gpu.nvidia.com",
+								  "") "," EXACTLY("gpu.nvidia.com",
+										  "") "," EXACTLY("gpu.nvidia.com",
+												  "") "," EXACTLY("gpu."
+														  "nvid"
+														  "ia."
+														  "com",
+														  ""),
+	  9000, false },
 	{ "the first that is there", NULL,
 	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':2},{'name':'b',"
 	  "'deviceClassName':'gpu.amd.com','count':4}]}",
@@ -371,6 +387,102 @@ static void a_new_node_is_thought_of_with_its_devices(void **state)
 	}
 }
 
+/* What a pod holds by a claim that nobody has read is not known: its node is not empty. */
+static void a_claim_that_was_not_read_may_hold_gpus(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+	assert_true(cluster_pod(c, "p")->has_gpus);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("nic", "")), ""));
+	assert_false(cluster_pod(c, "p")->has_gpus);
+	see_now(c, CLUSTER_PODS, WAITS("q", NAMES("l"))); /* one that waits is demand once it is known for what */
+	assert_false(cluster_pod(c, "q")->has_gpus);
+	cluster_free(c);
+}
+
+#define RUNS_ON_REQUEST(uid, resource)                                                                              \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'nodeName':'n','containers':[{"     \
+	"'resources':{'limits':{'" resource "':'2'}}}]},'status':{'phase':'Running','conditions':[{'type':'Ready'," \
+	"'status':'True'}]}}"
+#define OFFERS(name, resource)                                                                       \
+	"{'metadata':{'name':'" name "','uid':'" name "'},'spec':{'extendedResourceName':'" resource \
+	"','selectors':[{'cel':{'expression':'device.driver == \\u0027gpu.nvidia.com\\u0027'}}]}}"
+
+/* Every class offers its devices by a name made of its own, too. */
+static void devices_are_requested_by_any_name_of_their_class(void **state)
+{
+	static const char *const pods[] = { RUNS_ON_REQUEST("p", "example.com/gpu"),
+					    RUNS_ON_REQUEST("p", "deviceclass.resource.kubernetes.io/c") };
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+		if (i < 2)
+			see_now(c, CLUSTER_DEVICE_CLASSES, OFFERS("c", "example.com/gpu"));
+		see_now(c, CLUSTER_PODS, pods[i % 2]);
+		if (i >= 2)
+			see_now(c, CLUSTER_DEVICE_CLASSES, OFFERS("c", "example.com/gpu"));
+		assert_true(cluster_pod(c, "p")->has_gpus);
+		assert_int_equal(cluster_node(c, "n")->gpus_used_milli, 2000);
+		assert_int_equal(cluster_node(c, "n")->gpus_milli, 2000);
+		see_now(c, CLUSTER_DEVICE_CLASSES, OFFERS("d", "example.com/gpu"));
+		assert_int_equal(cluster_node(c, "n")->gpus_milli, 2000);
+		cluster_free(c);
+	}
+}
+
+static void free_devices_are_places_before_there_are_pods(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	(void)state;
+	struct cluster *c = cluster_with_group("nvidia.com/gpu");
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+	assert_int_equal(cluster_pool_view(c, 0, &a).groups[0].free_places, 2);
+	cluster_free(c);
+}
+
+static void a_node_with_a_tainted_gpu_is_no_example(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU "," GPU));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "2", "1", GPU "," BARRED("NoExecute")));
+	assert_int_equal(cluster_node(c, "n")->gpus_milli, 1000);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", ",'count':2")), ""));
+	see_now(c, CLUSTER_PODS, WAITS("p", NAMES("k")));
+	assert_int_equal(nodes_lacking(c), 1);
+	cluster_free(c);
+}
+
+#define WAITS_IN_VAIN(uid, claims)                                                                                  \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'containers':[{'image':'i'}],"      \
+	"'resourceClaims':[" claims "]},'status':{'phase':'Pending','conditions':[{'type':'PodScheduled','status':" \
+	"'False','reason':'Unschedulable'}]}}"
+
+/* Which devices a selector takes only the scheduler knows. It is believed once it had a minute to look at a node. */
+static void machines_that_do_not_help_are_not_bought_again(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"),
+		      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")), ""));
+	see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+	assert_int_equal(nodes_lacking(c), 1);
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+	cluster_follow_waiting(c, 1000000 + SECOND);
+	assert_int_equal(nodes_lacking(c), 0); /* it fits there, as far as anybody has said */
+	cluster_follow_waiting(c, 1000000 + 2 * MINUTE);
+	assert_int_equal(nodes_lacking(c), 0); /* nor would another */
+	cluster_free(c);
+}
+
 /* --- whatever the order --- */
 
 enum { PODS = 6, CLAIMS = 5, NODES = 3, EVENTS = PODS + CLAIMS + NODES * 2 + 1, WORLDS = 300 };
@@ -524,6 +636,11 @@ int main(void)
 		cmocka_unit_test(what_is_allocated_is_held),
 		cmocka_unit_test(a_part_of_a_gpu_is_held_as_one),
 		cmocka_unit_test(a_new_node_is_thought_of_with_its_devices),
+		cmocka_unit_test(a_claim_that_was_not_read_may_hold_gpus),
+		cmocka_unit_test(devices_are_requested_by_any_name_of_their_class),
+		cmocka_unit_test(free_devices_are_places_before_there_are_pods),
+		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
+		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
 		cmocka_unit_test(the_order_of_events_is_of_no_account),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -331,6 +331,36 @@ static void a_refill_whose_machine_is_wanted_to_serve_ends(void **state)
 	assert_null(cloud.change);
 }
 
+/* Named while it was bound for standby, and the size has it by the time it is asked for: it is not bought again. */
+static void a_refill_that_is_called_off_as_it_comes_to_serve_is_not_replaced(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	played_refill(t, 1);
+	node_group_drive(&t->g);
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[2].is_standby = true;
+	played_look(t);
+	played_ask(t, 1);
+	played_expect(PROVIDER_GROW, 3);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_CANCEL));
+	cloud.machines[2].is_standby = false;
+	cloud.desired = 3;
+	cloud.standby = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(cloud.verbs[cloud.sent - 1], PROVIDER_CANCEL);
+	cloud.desired = 2;
+	cloud.count = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_int_equal(t->g.wanted, 2);
+}
+
 static void a_refill_that_serves_after_all_is_not_counted_twice(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -470,6 +500,7 @@ int main(void)
 		CASE(refills_do_not_wait_for_ever),
 		CASE(standby_stays_within_its_max),
 		CASE(a_refill_whose_machine_is_wanted_to_serve_ends),
+		CASE(a_refill_that_is_called_off_as_it_comes_to_serve_is_not_replaced),
 		CASE(a_refill_that_serves_after_all_is_not_counted_twice),
 		CASE(failed_launches_for_standby_refuse_refills),
 		CASE(only_what_runs_is_stopped),
