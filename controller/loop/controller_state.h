@@ -66,7 +66,7 @@ struct live_pool {
 	struct request_counts requests;
 	bool is_blind;	 /* its signals are stale, or nothing was decided yet */
 	bool has_queue;	 /* as much waited at the last decision as a replica runs at once */
-	millis seen_at;	 /* these two; 0: not yet */
+	millis seen_at;	 /* when that was; wall time, 0: nothing was decided yet */
 	bool is_new;	 /* what there is of its pods and marked nodes was not looked at yet */
 	bool is_leaving; /* the next manifest ends it, or lets it act no more: it does not act already */
 	struct pool_told told;

@@ -154,7 +154,7 @@ void workload_scale_carry_over(struct workload_scale *to, const struct workload_
 
 /* --- the number --- */
 
-/* Pods that come and go are told by watches a little later than the workload counts them. */
+/* Pods that come and go are told by watches a little later than the workload counts them. The first of the world. */
 static const millis OTHERS_TOLD = MINUTE, OTHERS_AGAIN = SECOND;
 
 static void note_others(struct controller *c, struct live_pool *p, const struct scale_call *call)
@@ -163,7 +163,7 @@ static void note_others(struct controller *c, struct live_pool *p, const struct 
 	millis now = loop_now(c->loop);
 
 	t->is = call->wanted;
-	t->quiet_until = now + OTHERS_AGAIN;
+	t->quiet_until = now + (t->are_others_told ? clock_real(c->clock, LOOK_AGAIN) : OTHERS_AGAIN);
 	if (!t->others_since)
 		t->others_since = now;
 	if (t->are_others_told || now - t->others_since < clock_real(c->clock, OTHERS_TOLD))
@@ -186,8 +186,10 @@ static void scaled(struct scale_call *call)
 	struct workload_scale *t = &p->scale;
 
 	t->is_calling = false;
-	if (!call->has_others)
-		t->others_since = t->are_others_told = 0;
+	if (!call->has_others && call->error.kind == ERROR_NONE) {
+		t->others_since = 0;
+		t->are_others_told = false;
+	}
 	if (call->has_others) {
 		note_others(c, p, call);
 	} else if (!call->is_write && call->error.kind == ERROR_NONE) {
