@@ -64,8 +64,6 @@ class Claimed(world.World):
 
 def open_claimed(s):
     """The example's Deployment of chat with a claim in place of its request."""
-    w = Claimed()
-    s.start_machines(w.cloud(), w.limits())
     text = world.text_of('workloads.yaml').split('---\n')
     chat = '---\n'.join(part for part in text if 'embed' not in part)
     for was, now in (('      containers:\n', '      resourceClaims: [ { name: gpu, resourceClaimTemplateName: one } ]\n      containers:\n'),
@@ -76,14 +74,9 @@ def open_claimed(s):
     path = os.path.join(s.folder, 'workloads.yaml')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(chat)
-    s.must('kubectl', 'apply', '-f', path)
+    manifest = s.open_world(Claimed(), path)
     for made in (CLASS, template('one', 1), template('three', 3)):
         apply(s, made)
-    s.open_eyes()
-    manifest = os.path.join(s.folder, 'pools.yaml')
-    with open(manifest, 'w', encoding='utf-8') as file:
-        file.write(w.manifests(s.machines.url))
-    s.must(s.options.preheat, 'check', manifest)
     return manifest
 
 

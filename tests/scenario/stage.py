@@ -169,10 +169,10 @@ class Stage:
         self.sampler = Sampler(self.machines)
         self.sampler.start()
 
-    def open_world(self, world):
+    def open_world(self, world, workloads=WORKLOADS):
         """Machines, what a team has in its cluster, eyes on it; the path of the manifests."""
         self.start_machines(world.cloud(), world.limits())
-        self.must('kubectl', 'apply', '-f', WORKLOADS)
+        self.must('kubectl', 'apply', '-f', workloads)
         self.open_eyes()
         path = os.path.join(self.folder, 'pools.yaml')
         with open(path, 'w', encoding='utf-8') as file:
