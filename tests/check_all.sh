@@ -34,7 +34,7 @@ formatted() {
 # Tests repeat themselves by design and are long tables: the rules are for the program.
 linted() {
 	git ls-files -z --cached --others --exclude-standard -- 'base/*.c' 'controller/*.c' 'providers/*.c' 'signals/*.c' 'state/*.c' |
-		xargs -0 -r -n 4 -P "$(nproc)" clang-tidy --quiet -p build/clang 2>/dev/null
+		xargs -0 -r tests/lint.sh build/clang
 }
 
 shared_is_there() {
