@@ -97,6 +97,11 @@ static bool cancel_unasked(struct controller *c, size_t pool, size_t position, s
 	return false;
 }
 
+static bool is_whole_machine(enum start_kind kind)
+{
+	return kind == START_COLD || kind == START_WAKE;
+}
+
 /* Machines that others added, or whose asking we know nothing of, are no surplus at once. */
 static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
@@ -111,7 +116,8 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 		char machine[MACHINE_ID_MAX + 1];
 		if (kind == START_COLD && cancel_unasked(c, pool, position, i))
 			continue;
-		if (i == c->starts.count)
+		if (i == c->starts.count ||
+		    (c->starts.items[i].machine[0] && is_whole_machine(kind) && scale_down_room(c, group) <= 0))
 			break;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
