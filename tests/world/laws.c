@@ -53,6 +53,7 @@ static struct {
 	bool are_shared;
 	struct accepted {
 		int from;
+		millis at;
 		char token[80];
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
@@ -675,7 +676,18 @@ static void note_accepted(const struct cloud_call *c)
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
+	a->at = WIRE_EPOCH + wire_now();
 	snprintf(a->token, sizeof a->token, "%s", c->token);
+}
+
+/* On a full disk the oldest ticks go, and with them what was over before. */
+static bool is_kept(sqlite3 *db, const struct accepted *a)
+{
+	char at[32];
+
+	snprintf(at, sizeof at, "%" PRId64, a->at);
+	return has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token) ||
+	       has_rows(db, "SELECT 1 WHERE (SELECT MIN(at) FROM tick) > CAST(? AS INTEGER)", at);
 }
 
 void laws_history(int who, const char *path)
@@ -694,7 +706,7 @@ void laws_history(int who, const char *path)
 		const struct accepted *a = &laws.accepted[i];
 		if (a->from != who)
 			laws.accepted[kept++] = *a;
-		else if (!has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token))
+		else if (!is_kept(db, a))
 			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
 				   a->token);
 	}
