@@ -279,6 +279,13 @@ static bool is_owners(const struct cloud_group *g, bool is_call)
 	return g->busy_with && wire_now() - g->busy_since > noticed;
 }
 
+/* By a schedule, for so long that a look has shown it. AKS has none, and tells of nobody's. */
+static bool is_switched_off(const struct cloud_group *g)
+{
+	return g->wire != CLOUD_AKS && g->resized.is_schedule && !g->resized.to && !g->desired &&
+	       wire_now() - g->resized.at > 5 * MINUTE;
+}
+
 /* What an owner began is never undone. */
 static void look_at_owner_of_node(const struct apiserver_write *w)
 {
@@ -704,6 +711,8 @@ static void before_call(const struct cloud_call *c)
 	if (is_owners(c->group, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
+	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
+		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
