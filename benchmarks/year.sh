@@ -8,7 +8,7 @@ year_of_history() {
 	mkdir -p "$folder"
 	for quarter in 0 1 2 3; do
 		"$preheat" generate --shape diurnal:1.8,bursts:3:3h:8m --length 91d --rate 60 --weekend 0.5 --bin 15s \
-			--seed $((quarter + 1)) -o - 2>/dev/null |
+			--seed $((quarter + 1)) --out - 2>/dev/null |
 			awk -F, -v OFS=, -v from=$((quarter * 91 * 86400)) \
 				'NR == 1 { if (!from) print; next } { $1 += from; print }'
 	done >"$folder/trace.csv"

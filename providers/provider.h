@@ -75,6 +75,9 @@ struct group_description {
 	/* Of an operation that somebody else began, as a sentence with whose and where to see it; NULL or "": it is
 	 * ours, or there is none. Until it is over nothing is changed there. */
 	const char *busy_with;
+	/* A schedule of its owner set the size to 0, as a sentence with where to see it; NULL or "": none did, or the
+	 * size was raised since. Until its owner raises it nothing is bought there. */
+	const char *emptied_by;
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
 	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */

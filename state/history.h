@@ -194,6 +194,9 @@ bool history_retain(struct history *h, millis older_than, int64_t *dropped, stru
 /* On a full disk: the oldest ticks go, about so many rows at once, until the file has room within itself for those to
  * come; what they came to stays in sums. The last hour or so always stays. */
 bool history_make_room(struct history *h, int64_t rows, struct error *e) MUST_USE;
+/* The same while the file has more than `bytes` in use, whatever their age; what is free in it goes back to the disk.
+ * *more says whether to call again. */
+bool history_retain_bytes(struct history *h, int64_t bytes, int64_t rows, bool *more, struct error *e) MUST_USE;
 /*
  * The same in steps of about so many rows (some microseconds each), for a history that is being written: *more says
  * whether to call again. What shall go is hidden with the first step; the file is whole after each.

@@ -22,6 +22,15 @@ int64_t reserve_free(const char *path)
 	return (int64_t)v.f_bavail * (int64_t)v.f_frsize;
 }
 
+int64_t reserve_disk(const char *path)
+{
+	struct statvfs v;
+
+	if (db_is_address(path) || statvfs(path, &v))
+		return -1;
+	return (int64_t)v.f_blocks * (int64_t)v.f_frsize;
+}
+
 bool reserve_make(const char *path, int64_t free_bytes)
 {
 	enum { ROOM = 8 }; /* not what others need soon, or it would come and go */

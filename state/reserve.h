@@ -15,6 +15,8 @@ enum { RESERVE_LOW = 2 << 20 };
 
 /* Free bytes of the disk that a history is on; -1: not known. */
 int64_t reserve_free(const char *path);
+/* All bytes of that disk; -1: not known. */
+int64_t reserve_disk(const char *path);
 /* Makes the reserve of a history, when there is none and room for it many times over. Whether it did. */
 bool reserve_make(const char *path, int64_t free_bytes);
 bool reserve_is_there(const char *path);

@@ -295,21 +295,42 @@ static bool drop_oldest(struct history *h, int64_t rows, struct error *e)
 	return history_commit(h, e);
 }
 
+static bool make_room(struct history *h, int64_t rows, struct error *e)
+{
+	if (drop_oldest(h, rows, e))
+		return true;
+	history_undo(h);
+	h->retained_from = -1;
+	return false;
+}
+
 bool history_make_room(struct history *h, int64_t rows, struct error *e)
 {
 	int64_t free_pages;
 
 	if (!history_commit(h, e) ||
 	    !db_read_ints(DB_QUERY(h->db, "SELECT freelist_count FROM pragma_freelist_count WHERE ?", DB_I(1)),
-			  &free_pages, 1, NULL, e))
+			  &free_pages, 1, NULL, e) ||
+	    (free_pages < ROOM_PAGES && !make_room(h, rows, e)))
 		return false;
-	if (free_pages < ROOM_PAGES && !drop_oldest(h, rows, e)) {
-		history_undo(h);
-		h->retained_from = -1;
-		return false;
-	}
 	/* The log begins again at its beginning: it grows no more either. */
 	return db_exec(h->db, "PRAGMA wal_checkpoint(RESTART)", e);
+}
+
+bool history_retain_bytes(struct history *h, int64_t bytes, int64_t rows, bool *more, struct error *e)
+{
+	struct piece p;
+	int64_t used;
+
+	if (!history_commit(h, e) || !find_piece(h, &p, more, e) ||
+	    !db_read_ints(DB_QUERY(h->db,
+				   "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
+				   " pragma_freelist_count, pragma_page_size WHERE ?",
+				   DB_I(1)),
+			  &used, 1, NULL, e))
+		return false;
+	*more = *more || used > bytes;
+	return *more ? make_room(h, rows, e) : give_back(h, more, e);
 }
 
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e)

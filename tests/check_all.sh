@@ -34,7 +34,7 @@ formatted() {
 # Tests repeat themselves by design and are long tables: the rules are for the program.
 linted() {
 	git ls-files -z --cached --others --exclude-standard -- 'base/*.c' 'controller/*.c' 'providers/*.c' 'signals/*.c' 'state/*.c' |
-		xargs -0 -r -n 4 -P "$(nproc)" clang-tidy --quiet -p build/clang 2>/dev/null
+		xargs -0 -r tests/lint.sh build/clang
 }
 
 shared_is_there() {
@@ -66,10 +66,10 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
-# they leave of it.
+# The tests of the build with sanitizers. A scenario takes a fifth of a core and waits else, so there are twice as many at once
+# as there are cores, and what takes the processor runs beside them, in what they leave of it.
 begin_tests() {
-	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
+	ctest --preset dev --parallel $((2 * $(nproc))) --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
 		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
 	tests=$!
 	trap 'kill "$tests" 2>/dev/null || true' EXIT

@@ -1,6 +1,7 @@
 /* preheat run: the controller. */
 #include "controller/commands/run_process.h"
 
+#include "base/quantity.h"
 #include "controller/web/metrics.h"
 
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 static bool prints_metrics;
+static const char *size_most; /* of the history */
 static struct run_request options = {
 	.line = "run",
 	.db = "history.db",
@@ -40,7 +42,10 @@ static const struct option_row rows[] = {
 	  &options.address, NULL },
 	{ "interval", 0, OPTION_PERIOD, "DURATION", "time between decisions (default: 15s)", &options.tick, NULL },
 	{ "retain", 0, OPTION_PERIOD, "DURATION", "drop history older than this, keep hourly sums (default: never)",
-	  &options.retain, NULL },
+	  &options.retention.age, NULL },
+	{ "retain-size", 0, OPTION_TEXT, "SIZE",
+	  "the same with the oldest while it takes more than this: 8Gi, or 80% of its disk (default: no limit)",
+	  &size_most, NULL },
 	CLUSTER_ARGS_OPTIONS(&options.access),
 	{ "namespace", 'n', OPTION_TEXT, "NAME", "of the Lease (default: the pod's own, or the kubeconfig's)",
 	  &options.access.namespace, NULL },
@@ -62,6 +67,22 @@ static const struct option_row rows[] = {
 	  &prints_metrics, NULL },
 };
 
+static bool read_size(struct retention *r, struct error *e)
+{
+	enum { PPM = 1000000 };
+	const int64_t least = 16 << 20; /* an hour of a large fleet */
+
+	if (!size_most ||
+	    (share_parse(size_most, strlen(size_most), &r->disk_ppm) && r->disk_ppm > 0 && r->disk_ppm < PPM))
+		return true;
+	if (strchr(size_most, '%') || !quantity_parse(size_most, strlen(size_most), &r->bytes) || r->bytes < least)
+		return error_set(e, ERROR_INVALID,
+				 "--retain-size: found '%.40s'; allowed: bytes from 16Mi on, as 8Gi, or a share of the "
+				 "disk under 100%%, as 80%%",
+				 size_most);
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
 	int rest, code;
@@ -76,7 +97,7 @@ static int run(int argc, char **argv)
 	}
 	if (prints_metrics)
 		return command_print(metrics_write_reference);
-	if (!run_request_check(&options, &e))
+	if (!read_size(&options.retention, &e) || !run_request_check(&options, &e))
 		return command_failed(&command_run, &e);
 	if (!options.pools.count && !options.watches) {
 		error_set(&e, ERROR_INVALID,

@@ -731,7 +731,7 @@ static bool start(struct running *r, struct error *e)
 							       .version = command_version_text() + strlen("preheat "),
 							       .run = r->line,
 							       .interval = r->request->tick,
-							       .retain = r->request->retain,
+							       .retention = r->request->retention,
 							       .is_dry_run = r->request->is_dry_run,
 							       .elects = !r->request->does_not_elect,
 							       .namespace = r->access.namespace,

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/options.h"
+#include "controller/loop/retention.h"
 #include "controller/cluster/api.h"
 #include "controller/commands/cluster_args.h"
 #include "controller/commands/command.h"
@@ -37,7 +38,8 @@ struct run_request {
 	const char *signals_from;  /* a history; NULL: replicas are read */
 	const char *pool_selector; /* of the WarmPools that are watched; NULL: all */
 	const char *line;	   /* of the history, what it is of: "run", "record" */
-	millis tick, retain, duration, renew, retry;
+	struct retention retention;
+	millis tick, duration, renew, retry;
 	millis stop_after; /* of the controller's clock; 0: when it is told to */
 	int64_t speed;
 	/* Asked once, when a minute and some ticks have passed, or a real minute; false ends the process with the

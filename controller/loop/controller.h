@@ -5,6 +5,7 @@
  * replicas leads; the others follow its history and are ready to go on.
  */
 #pragma once
+#include "controller/loop/retention.h"
 #include "controller/manifest/manifest.h"
 #include "controller/web/published.h"
 #include "signals/pool_reading.h"
@@ -41,7 +42,7 @@ struct controller_settings {
 	const char *version;
 	const char *run; /* what the history is of: "run --follow ..." */
 	millis interval; /* of ticks, of the clock */
-	millis retain;	 /* history older than that is dropped; 0: kept */
+	struct retention retention;
 	bool is_dry_run;
 	bool only_records; /* in a dry run: clouds are not asked, machines are the nodes of a group */
 	const struct recorded_signals *recorded; /* NULL: replicas are read */

@@ -72,6 +72,18 @@ static bool recall(struct follower *f, struct error *e)
 	return true;
 }
 
+/* Who may hold no more asks for no more of the past. */
+static void thin(struct follower *f)
+{
+	enum { LOOKED_EVERY = 20 };
+	const struct controller *c = f->controller;
+
+	if ((f->has_more_to_drop || f->batches++ % LOOKED_EVERY == 0) &&
+	    retention_thin(&c->settings.retention, f->copy, clock_now(c->clock), fleet_of(c)->pool_count,
+			   &f->has_more_to_drop))
+		f->was_whole = true;
+}
+
 /* False when it has to be asked again after a while. */
 static bool take(struct follower *f, const struct http_request *r)
 {
@@ -85,6 +97,7 @@ static bool take(struct follower *f, const struct http_request *r)
 	}
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
+	thin(f);
 	return true;
 }
 

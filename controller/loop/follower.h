@@ -25,6 +25,8 @@ struct follower {
 	int64_t newest; /* tick of the leader, as told last */
 	millis told_at; /* when that was */
 	enum replica_way asked;
+	uint64_t batches;
+	bool has_more_to_drop; /* of the copy, by its retention */
 	bool is_calling, is_paused;
 	bool was_whole; /* the copy, since it was opened: it has the leader's past, and all that was set aside */
 	void (*on_turn)(struct controller *c);

@@ -227,10 +227,16 @@ static inline bool node_group_is_owners(const struct node_group *g)
 {
 	return node_group_busy_with(g);
 }
-/* That, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there. */
+/* Its owner's schedule switched it off. */
+static inline bool node_group_is_emptied(const struct node_group *g)
+{
+	return !g->seen.desired && g->seen.emptied_by && *g->seen.emptied_by;
+}
+/* One of those, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there.
+ */
 static inline bool node_group_is_held(const struct node_group *g)
 {
-	return g->contention.is_held || g->is_yielding || node_group_is_owners(g);
+	return g->contention.is_held || g->is_yielding || node_group_is_owners(g) || node_group_is_emptied(g);
 }
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
 int64_t node_group_unasked(const struct node_group *g);

@@ -202,18 +202,14 @@ static void note_changes(struct controller *c)
 	}
 }
 
-/* A little at a time, so that nothing waits for it; every tick while there is more, or a large fleet would outrun it.
- */
-static void retain_some(struct controller *c)
+/* A little at a time, so that nothing waits for it; every tick while there is more. */
+static void thin_history(struct controller *c)
 {
-	enum { ROWS_AT_ONCE = 500 };
-	struct error e = { 0 };
+	enum { LOOKED_EVERY = 20 };
 
-	if (c->settings.retain <= 0 || (!c->tick.has_more_to_drop && c->tick.number % 20 != 0))
-		return;
-	if (!history_retain_some(c->history, c->snapshot.now - c->settings.retain, ROWS_AT_ONCE,
-				 &c->tick.has_more_to_drop, &e))
-		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
+	if (c->tick.has_more_to_drop || c->tick.number % LOOKED_EVERY == 0)
+		retention_thin(&c->settings.retention, c->history, c->snapshot.now, c->plan.pool_count,
+			       &c->tick.has_more_to_drop);
 }
 
 /* The oldest ticks make room for those to come. */
@@ -314,7 +310,7 @@ static void run_tick(struct controller *c)
 	events_of_tick(c);
 	status_write(c);
 	pool_signals_taken(c);
-	retain_some(c);
+	thin_history(c);
 }
 
 /* Between two ticks: what was decided last is of the manifest before, and what is decided next of this one. */

@@ -256,7 +256,7 @@ static const struct schema_row standby_rows[] = {
 	  .help = "From waking a stopped machine to serving. A prior." },
 	{ .key = "firstLeadTime", .type = SCHEMA_MAP, AT(standby_text, first_lead_time), .shown = "leadTime",
 	  .table = &quantiles_table,
-	  .help = "The same for a machine that was bought for standby and never ran: its disk has no image. A prior." },
+	  .help = "The same for a machine that was bought for standby and never ran: its disk has no image. At least leadTime. A prior." },
 };
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };

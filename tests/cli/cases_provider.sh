@@ -27,6 +27,12 @@ answer='{"min":0,"max":5,"desired":2,"standby_desired":0,"protects":true,"expose
 watched='printf "$pool" "{ name: g5, max: 5, simulated: { endpoint: $ENDPOINT } }" >p.yaml; exec "$preheat_path" provider check -f p.yaml'
 found 'provider check: protected, and nobody acts' 0 '2 of its machines are protected from scale-in, and no pool acts on it' '' \
 	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer" sh -c "$watched"'
+answer_busy=${answer/'"exposed":0'/'"busy_with":"an update goes on","exposed":2'}
+acts=${watched/'>p.yaml'/'| sed "s/^spec:/spec:\n  mode: act/" >p.yaml'}
+found 'provider check: what it would do while an owner is at work' 0 'would +change nothing until that is over' '' \
+	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer_busy" sh -c "$acts"'
+found 'provider check: nor does it protect' 0 '^0$' '' \
+	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer_busy" sh -c "$acts" | grep -c "protect 2 machines"; true'
 
 account='printf "$pool" "{ name: g5, eks: { cluster: c, nodegroup: gpu, region: eu-west-1 } }, { name: t4, aks: { subscription: \"0b1f6471-1bf0-4dda-aec3-cb9272f09590\", resourceGroup: rg, cluster: c, pool: t4 } }" >p.yaml'
 found 'provider prove: the questions, nothing answered' 0 '--nodegroup-name gpu' "$account" 'preheat provider check -f p.yaml --prove </dev/null'

@@ -48,4 +48,8 @@ refused 'status: an argument' 2 "found 'chat'.*--pool NAME" 'true' 'preheat stat
 refused 'status: an output that is none' 2 'table\|wide\|json\|csv' 'true' 'preheat status -o xml'
 refused 'status: an empty namespace' 2 'namespace' 'true' 'preheat status -n ""'
 found 'status: its help' 0 'preheat status -A' 'true' 'preheat status --help'
+for size in 100% 0% 15Mi 8Q -1 80%%; do
+	refused "run: a history of at most $size" 2 "--retain-size: found '$size'; allowed: bytes from 16Mi on" 'true' \
+		"preheat run --watch-pools --retain-size $size"
+done
 found 'run: what /metrics tells' 0 '`preheat_desired_replicas`' 'true' 'preheat run --print-metrics'

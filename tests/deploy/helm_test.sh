@@ -47,6 +47,7 @@ values() {
 		--set identity.clientId=00000000-0000-0000-0000-000000000000
 	refused 'no duration' "at '/interval': 'fast' does not match" --set interval=fast
 	refused 'a tick that run refuses' "at '/interval': '1ms' does not match" --set interval=1ms
+	refused 'nothing retained by size' "at '/retainSize': '100%' does not match" --set retainSize=100%
 	refused 'nothing retained' "at '/retain': '0d' does not match" --set retain=0d
 	refused 'no size' "at '/persistence/size': 'lots' does not match" --set persistence.size=lots
 	refused 'a page of what only records' 'do: leave web.tlsSecret out' --set watchOnly=true,web.tlsSecret=x

@@ -10,7 +10,8 @@ import process
 import stage
 import world
 
-RECORDED = os.path.join(stage.ROOT, '..', 'shared', 'traces', 'servegen_large_d1.3-5.7.bins.csv.gz')
+RECORDED = os.path.join(os.environ.get('PREHEAT_SHARED') or os.path.join(stage.ROOT, '..', 'shared'), 'traces',
+                        'servegen_large_d1.3-5.7.bins.csv.gz')
 
 
 def open_morning(s, w):
@@ -38,7 +39,7 @@ def traffic(s):
     s.mark('traffic: made up by preheat generate (ramp)')
     path = os.path.join(s.folder, 'morning.csv.gz')
     s.must(s.options.preheat, 'generate', '--shape', 'ramp:3', '--length', '75m', '--rate', '5', '--prompt-tokens', '1000',
-           '--output-tokens', '200', '--seed', str(s.options.seed), '-o', path)
+           '--output-tokens', '200', '--seed', str(s.options.seed), '--out', path)
     return {'file': path, 'start': '0s', 'after': '2m', 'length': '4500s'}
 
 

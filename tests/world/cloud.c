@@ -376,9 +376,24 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	cloud_note_past(g);
 	for (int64_t there = counted(g); there < size; there++)
 		launch(g, true, CLOUD_OWNER);
+	if (size != g->desired) {
+		g->resized.from = g->desired;
+		g->resized.to = size;
+		g->resized.at = wire_now();
+		g->resized.is_schedule = false;
+	}
 	g->desired = size;
 	g->is_scaling_in = true;
 	scale_in(g);
+	cloud_note_past(g);
+}
+
+void cloud_owner_schedules(struct cloud_group *g, int64_t size)
+{
+	bool changes = size != g->desired;
+
+	cloud_owner_sets(g, size);
+	g->resized.is_schedule |= changes;
 	cloud_note_past(g);
 }
 
@@ -465,6 +480,9 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		   g->protects ? "true" : "false", running - guarded, guarded);
 	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? WIRE_EPOCH + g->ends_at : 0);
 	buf_printf(out, ",\"only_grows\":%s", g->only_grows ? "true" : "false");
+	buf_printf(out, ",\"emptied_by\":\"%s\"",
+		   g->resized.is_schedule && !g->resized.to && !g->desired ? "a schedule of its owner set its size to 0"
+									   : "");
 	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
@@ -747,6 +765,7 @@ long cloud_change(struct cloud_call *c, const char *signature, const char **code
 	c->status = change_once(c->group, c, signature, code);
 	cloud_note_past(c->group);
 	c->group->changes += c->status == 202;
+	c->group->resized.is_schedule &= c->status != 202 || strcmp(c->verb, "grow") != 0;
 	c->is_lost = c->status == 202 && !c->is_repeat && use(&c->group->faults.lost_answer);
 	if (cloud.called)
 		cloud.called(c);

@@ -53,7 +53,6 @@ static struct {
 	bool are_shared;
 	struct accepted {
 		int from;
-		millis at;
 		char token[80];
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
@@ -278,6 +277,13 @@ static bool is_owners(const struct cloud_group *g, bool is_call)
 	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
 
 	return g->busy_with && wire_now() - g->busy_since > noticed;
+}
+
+/* By a schedule, for so long that a look has shown it. AKS has none, and tells of nobody's. */
+static bool is_switched_off(const struct cloud_group *g)
+{
+	return g->wire != CLOUD_AKS && g->resized.is_schedule && !g->resized.to && !g->desired &&
+	       wire_now() - g->resized.at > 5 * MINUTE;
 }
 
 /* What an owner began is never undone. */
@@ -676,18 +682,7 @@ static void note_accepted(const struct cloud_call *c)
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
-	a->at = WIRE_EPOCH + wire_now();
 	snprintf(a->token, sizeof a->token, "%s", c->token);
-}
-
-/* On a full disk the oldest ticks go, and with them what was over before. */
-static bool is_kept(sqlite3 *db, const struct accepted *a)
-{
-	char at[32];
-
-	snprintf(at, sizeof at, "%" PRId64, a->at);
-	return has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token) ||
-	       has_rows(db, "SELECT 1 WHERE (SELECT MIN(at) FROM tick) > CAST(? AS INTEGER)", at);
 }
 
 void laws_history(int who, const char *path)
@@ -702,11 +697,12 @@ void laws_history(int who, const char *path)
 		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
 	if (db) /* its log is the next process's to recover */
 		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	bool is_thinned = has_rows(db, "SELECT 1 FROM rollup", NULL); /* its oldest calls went with their ticks */
 	for (size_t i = 0; i < laws.accepted_count; i++) {
 		const struct accepted *a = &laws.accepted[i];
 		if (a->from != who)
 			laws.accepted[kept++] = *a;
-		else if (!is_kept(db, a))
+		else if (!is_thinned && !has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token))
 			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
 				   a->token);
 	}
@@ -737,6 +733,8 @@ static void before_call(const struct cloud_call *c)
 	if (is_owners(c->group, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
+	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
+		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);

@@ -586,6 +586,13 @@ static void schedule(struct nemesis_world *w, const struct fault *f)
 	owner_acts(w, f, OWNER_SCHEDULES);
 }
 
+/* AKS has none. */
+static void switch_off(struct nemesis_world *w, const struct fault *f)
+{
+	if (w->groups[0]->wire != CLOUD_AKS)
+		owner_acts(w, f, OWNER_SWITCHES_OFF);
+}
+
 static void balance_zones(struct nemesis_world *w, const struct fault *f)
 {
 	owner_acts(w, f, OWNER_BALANCES_ZONES);
@@ -800,6 +807,7 @@ static const struct fault_kind {
 	{ "namespace deleted", { 3, 0 }, 5, 900, space_deleted, pool_again, NEEDS_OBJECTS },
 	{ "update", { 0, 12 }, 1, 1, update, nothing, NEEDS_NOTHING },
 	{ "schedule", { 0, 5 }, 1, 1, schedule, nothing, NEEDS_NOTHING },
+	{ "switched off", { 0, 5 }, 1, 1, switch_off, nothing, NEEDS_NOTHING },
 	{ "zones balanced", { 0, 6 }, 1, 1, balance_zones, nothing, NEEDS_NOTHING },
 	{ "instance refresh", { 0, 6 }, 1, 1, refresh, nothing, NEEDS_NOTHING },
 	{ "health check", { 0, 8 }, 1, 1, health_check, nothing, NEEDS_NOTHING },

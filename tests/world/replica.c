@@ -140,6 +140,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .version = "world",
 								       .run = "world",
 								       .interval = 15 * SECOND,
+								       .retention = s->retention,
 								       .is_dry_run = s->is_dry_run,
 								       .elects = s->elects,
 								       .namespace = HOME,

@@ -3,6 +3,7 @@
  * with the files of the one before as they lay when it ended.
  */
 #pragma once
+#include "controller/loop/retention.h"
 #include "tests/world/wire.h"
 
 struct published;
@@ -13,6 +14,7 @@ struct replica_settings {
 	const char *manifest; /* as text; NULL: none, WarmPools in the API server alone */
 	bool elects, is_dry_run, watches_objects;
 	const char *lease; /* NULL: "preheat" */
+	struct retention retention;
 };
 /* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */
 void replica_start(int who, const struct replica_settings *s);

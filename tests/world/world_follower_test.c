@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -196,6 +197,45 @@ static void a_long_history_is_not_given_up_for_a_short_one(void **state)
 	assert_int_equal(span_of(1).first_tick, 0);
 }
 
+enum { SMALL = 512 << 10 };
+
+static int64_t size_of(int who)
+{
+	struct stat s;
+
+	assert_int_equal(stat(replica_history(who), &s), 0);
+	return s.st_size;
+}
+
+/* Both have a disk that holds some hours. The oldest goes on each, the newest stays the same, and no past is copied
+ * that would go again. */
+static void a_small_disk_holds_the_newest(void **state)
+{
+	static const struct replica_settings small = { .manifest = chat_text,
+						       .elects = true,
+						       .retention = { .bytes = SMALL } };
+
+	(void)state;
+	replica_start(0, &small);
+	until(first_leads, MINUTE);
+	run(LONG);
+	replica_start(1, &small);
+	run(2 * LONG);
+	batches = 0;
+	run(HOUR);
+	assert_true(batches <= HOUR / (2 * SECOND));
+	for (int who = 0; who < 2; who++) {
+		assert_true(span_of(who).first_tick > 1000);
+		assert_true(size_of(who) < SMALL * 3 / 2); /* with what is free in it */
+		assert_true(span_of(who).last_tick - span_of(who).first_tick > 500);
+	}
+	assert_int_equal(span_of(0).last_tick, span_of(1).last_tick);
+	replica_kill(0);
+	until(second_leads, 2 * MINUTE);
+	run(LONG);
+	assert_true(size_of(1) < SMALL * 3 / 2);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -204,6 +244,7 @@ int main(void)
 		CASE(who_lacks_the_newest_waits_for_the_leader),
 		CASE(nobody_waits_for_ever),
 		CASE(a_long_history_is_not_given_up_for_a_short_one),
+		CASE(a_small_disk_holds_the_newest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

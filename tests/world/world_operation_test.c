@@ -770,6 +770,64 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 	assert_true(cloud_awake(second) >= 3);
 }
 
+static bool serves_one(void)
+{
+	return world_ready("chat") >= 1;
+}
+
+static bool says_it_was_emptied(void)
+{
+	return problem(PROBLEM_BUSY) && strstr(problem(PROBLEM_BUSY), "schedule");
+}
+
+/* Office hours: off until the owner's next action, whoever leads, and whatever is wanted meanwhile. */
+static void what_a_schedule_switched_off_stays_off(const struct replica_settings *on)
+{
+	second->faults.stock_out = -1;
+	begin_with(on);
+	run(15 * MINUTE);
+	cloud_owner_schedules(first, 0);
+	until(is_empty, 5 * MINUTE, "they go");
+	until(says_it_was_emptied, 10 * MINUTE, "it says who emptied it");
+	assert_true(world_event_told("NodeGroupBusy"));
+	chat->rate = 4;
+	run(3 * HOUR);
+	replica_kill(0);
+	replica_start(0, on);
+	run(9 * HOUR);
+	assert_int_equal(first->desired, 0);
+	cloud_owner_schedules(first, 1);
+	until(serves_three, 40 * MINUTE, "the owner has raised it: it is bought from again");
+	run(5 * MINUTE);
+	assert_null(problem(PROBLEM_BUSY));
+}
+
+static void what_a_schedule_switched_off_stays_off_at_the_simulated(void **state)
+{
+	(void)state;
+	what_a_schedule_switched_off_stays_off(&on_simulated);
+}
+
+static void what_a_schedule_switched_off_stays_off_at_eks(void **state)
+{
+	(void)state;
+	what_a_schedule_switched_off_stays_off(&on_eks);
+}
+
+/* Nobody's schedule: what is wanted, and can be had nowhere else, is had there again. */
+static void what_a_person_emptied_is_bought_from_again(void **state)
+{
+	(void)state;
+	second->faults.stock_out = -1;
+	begin_with(&on_eks);
+	run(15 * MINUTE);
+	cloud_owner_sets(first, 0);
+	until(is_empty, 5 * MINUTE, "they go");
+	run(5 * MINUTE);
+	assert_int_equal(first->desired, 0);
+	until(serves_one, 40 * MINUTE, "it serves again");
+}
+
 static bool has_failed(void)
 {
 	return first->failure_count > 0;
@@ -857,6 +915,9 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_group_of_ones_own_launches_is_never_exposed),
 		SCENARIO(nothing_is_protected_while_an_owner_is_at_work),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
+		SCENARIO(what_a_schedule_switched_off_stays_off_at_the_simulated),
+		ON_EKS(what_a_schedule_switched_off_stays_off_at_eks),
+		ON_EKS(what_a_person_emptied_is_bought_from_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

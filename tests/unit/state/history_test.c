@@ -2,6 +2,8 @@
 #include "base/gzip.h"
 #include "tests/unit/state/history_made.h"
 
+#include <sys/stat.h>
+
 static void what_was_written_is_read_in_any_order(void **state)
 {
 	(void)state;
@@ -289,6 +291,44 @@ static void retention_goes_in_steps(void **state)
 	history_close(h);
 }
 
+/* Whatever their age: the oldest go until what is left fits, and are summed up; what was asked for less stays. */
+static void a_large_history_loses_its_oldest(void **state)
+{
+	enum { TICKS = 4000, MOST = 256 << 10 };
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	struct history_span span, before = { 0 };
+	struct tick_record record;
+	struct error e = { 0 };
+	struct stat file;
+	bool more = true;
+	int64_t late;
+
+	(void)state;
+	write_file(TICKS, 100);
+	struct history *h = history_resume(&setup, &e);
+	assert_int_equal(stat(path, &file), 0);
+	assert_true(file.st_size > 2 * MOST);
+	assert_true(history_retain_bytes(h, file.st_size, 50, &more, &e) && !more);
+	assert_true(history_span(h, &span, &e));
+	assert_int_equal(span.first_tick, 0);
+	for (more = true; more; before = span) {
+		assert_true(history_retain_bytes(h, MOST, 50, &more, &e));
+		assert_true(history_span(h, &span, &e));
+		assert_true(span.first_tick - before.first_tick <= 300); /* a checkpoint at a time */
+	}
+	assert_in_range(span.first_tick, 1000, TICKS - 100);
+	assert_int_equal(sum_of_ticks(h, &late), span.first_tick * 2);
+	for (more = true; more;)
+		assert_true(history_retain_bytes(h, MOST, 50, &more, &e));
+	for (int64_t i = span.first_tick; i < TICKS; i++) {
+		assert_true(history_read(h, i, 1, &record, &e));
+		assert_tick(&record, i);
+	}
+	assert_true(history_finish(h, &e));
+	assert_int_equal(stat(path, &file), 0);
+	assert_true(file.st_size < MOST * 3 / 2);
+}
+
 static void reading_does_not_wait_for_the_writer(void **state)
 {
 	(void)state;
@@ -362,6 +402,7 @@ int main(void)
 		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
 		cmocka_unit_test(retention_goes_in_steps),
+		cmocka_unit_test(a_large_history_loses_its_oldest),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
 		cmocka_unit_test(there_is_one_writer),
 		cmocka_unit_test(reading_leaves_no_files_behind),
