@@ -251,6 +251,9 @@ void node_group_set_standby(struct node_group *g, int64_t machines);
 /* A fight with others over its size that the history tells of goes on as it stood. Before its first look. */
 void node_group_recall_contention(struct node_group *g);
 
+/* It was given up, and stays: what it will hold is on its way again. */
+void node_group_keep(struct node_group *g, const char *machine);
+
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
 /* Whether a look that began at `began` (clock_mono) may be taken: it shows all that was accepted, or should by now. */

@@ -439,6 +439,8 @@ void cloud_owner_reimages(struct cloud_machine *m)
 {
 	cloud_note_past(m->group);
 	m->is_instant = false;
+	if (cloud.gone) /* its disk is written anew: node and pods are no more */
+		cloud.gone(m);
 	wake(m);
 }
 

@@ -104,7 +104,6 @@ static struct cloud_machine *next_old(struct owner *o)
 static void replace(struct owner *o, struct cloud_machine *m)
 {
 	if (m->group->wire == CLOUD_AKS) {
-		apiserver_delete(world_node_of(m->id));
 		cloud_owner_reimages(m);
 	} else {
 		cloud_owner_replaces(m);

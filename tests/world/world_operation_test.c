@@ -486,6 +486,20 @@ static void what_we_end_may_be_held_for_long(void **state)
 	assert_true(cloud_awake(first) <= 4);
 }
 
+/* AKS does so at once where its owner asks for it: what served there is gone, and the machine comes back. */
+static void what_is_reimaged_serves_again_and_is_not_replaced(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	struct cloud_machine *m = first->machines;
+	cloud_owner_reimages(m);
+	assert_null(world_node_of(m->id));
+	assert_int_equal(world_ready("chat"), 2);
+	assert_true(world_until(serves_three, 20 * MINUTE));
+	world_run(20 * MINUTE);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+}
+
 /* Its bootstrap is broken, for hours, while another group's machines come and serve. */
 static void a_broken_bootstrap_is_tried_by_one_machine_at_a_time(void **state)
 {
@@ -927,6 +941,8 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_short_hook_holds_goes_at_once),
 		ON_EKS(the_next_leader_empties_it_too),
 		ON_EKS(what_we_end_may_be_held_for_long),
+		cmocka_unit_test_setup_teardown(what_is_reimaged_serves_again_and_is_not_replaced, set_up_aks,
+						tear_down_owners),
 		cmocka_unit_test_setup_teardown(a_broken_bootstrap_is_tried_by_one_machine_at_a_time, set_up,
 						tear_down_owners),
 		ON_EKS(launches_that_a_hook_holds_are_waited_for),
