@@ -276,6 +276,7 @@ static void add_machines(const struct eks_seen *s, const struct eks_instance *it
 				       .zone = items[i].zone,
 				       .instance_type = items[i].type,
 				       .state = state->state,
+				       .is_guarded = is_in_service(&items[i]) && items[i].is_protected,
 				       .is_standby = state->is_standby };
 		if (is_starting(&items[i]))
 			read_start(s, m);
@@ -822,7 +823,8 @@ static bool decide_protect(const struct deciding *d)
 	if (on && has_room)
 		protect_others(d);
 	for (size_t i = g->instance_count; i-- > 0 && surplus > 0 && !is_theirs;)
-		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected) {
+		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected &&
+		    !text_is_among(g->instances[i].id, d->call->ids, d->call->id_count)) {
 			x->to_release[x->release_count++] = g->instances[i].id;
 			surplus--;
 		}

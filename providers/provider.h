@@ -38,6 +38,7 @@ struct machine {
 	const char *instance_type; /* "" when not told */
 	enum machine_state state;
 	bool never_ran;			 /* it stands by, and its disk has nothing of an earlier run */
+	bool is_guarded;		 /* in service, and kept from being chosen to end, by whomever */
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
 	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
@@ -132,7 +133,7 @@ enum provider_verb {
 	PROVIDER_CANCEL,
 	PROVIDER_CHECK, /* -> identity, permissions */
 	/* desired 1: machines that run end by being named only, as far as the size has room for them. 0: the cloud may
-	 * choose among all again. No size changes. */
+	 * choose among all again. ids (may be none): machines that stay kept from that in any case. No size changes. */
 	PROVIDER_PROTECT,
 	PROVIDER_VERB_COUNT
 };

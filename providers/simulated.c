@@ -40,6 +40,7 @@ static const struct field machine_fields[] = {
 	FIELD(struct machine_text, machine.provider_id, FIELD_STRING, "provider_id"),
 	FIELD(struct machine_text, machine.zone, FIELD_STRING, "zone"),
 	FIELD(struct machine_text, goal, FIELD_STRING, "goal"),
+	FIELD(struct machine_text, machine.is_guarded, FIELD_BOOL, "protected"),
 	FIELD(struct machine_text, machine.launched_at, FIELD_INT, "launched_at"),
 	FIELD(struct machine_text, machine.state_since, FIELD_INT, "state_since"),
 };
@@ -259,7 +260,7 @@ static void write_body(const struct provider_call *c, struct buf *out)
 		buf_printf(out, ",\"desired\":%" PRId64, c->desired);
 	if (c->verb == PROVIDER_STANDBY)
 		buf_printf(out, ",\"size\":%" PRId64, c->desired);
-	if (c->verb == PROVIDER_REMOVE || c->verb == PROVIDER_STOP || c->verb == PROVIDER_CANCEL) {
+	if (c->verb == PROVIDER_REMOVE || c->verb == PROVIDER_STOP || c->verb == PROVIDER_CANCEL || c->id_count) {
 		buf_text(out, ",\"machines\":[");
 		for (size_t i = 0; i < c->id_count; i++) {
 			json_write_comma(out);

@@ -161,6 +161,10 @@ struct node_group {
 	millis look_since;		       /* the look began; clock_mono */
 	bool is_looking, is_changing, is_stopped;
 	char guard_token[TOKEN_MAX + 1];
+	const char **spared; /* machines that somebody had protected before we did, and that stay so; in spared_arena */
+	size_t spared_count;
+	bool are_spared_known;
+	struct arena spared_arena;
 	bool must_hand_over; /* once nothing is under way */
 	bool must_unguard;  /* it was ours in an earlier life, and is not any more: what is protected there is lifted */
 	bool must_look;	    /* described before the last operation, or the last look was not believed */

@@ -467,9 +467,11 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		cloud_provider_id(m, false, id);
 		buf_printf(out,
 			   "%s{\"id\":\"%s\",\"provider_id\":\"%s\",\"zone\":\"%s\",\"state\":\"%s\","
-			   "\"goal\":\"%s\",\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
+			   "\"goal\":\"%s\",\"protected\":%s,\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
-			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
+			   m->is_to_run ? "run" : "standby",
+			   m->is_protected && m->step == STEP_RUNNING && m->is_to_run ? "true" : "false",
+			   WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
 	}
 	int64_t running = 0, guarded = 0;
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
@@ -667,6 +669,15 @@ static const char *retry(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
+static bool is_named(const struct cloud_call *c, const struct cloud_machine *m)
+{
+	for (size_t i = 0; i < c->id_count; i++)
+		if (!strcmp(c->ids[i], m->id))
+			return true;
+	return false;
+}
+
+/* Machines that are named stay protected. */
 static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 {
 	int64_t surplus = c->asked ? -g->desired : 0;
@@ -675,13 +686,13 @@ static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 		return "NotFound";
 	for (struct cloud_machine *m = g->machines; m; m = m->next)
 		if (m->is_to_run && m->step == STEP_RUNNING && cloud_awake(g) <= g->desired)
-			m->is_protected = c->asked;
-		else if (!c->asked)
+			m->is_protected = c->asked || (m->is_protected && is_named(c, m));
+		else if (!c->asked && !is_named(c, m))
 			m->is_protected = false;
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
 		surplus += m->is_protected;
 	for (struct cloud_machine *m = g->machines; m && surplus > 0; m = m->next)
-		if (c->asked && m->is_protected) {
+		if (c->asked && m->is_protected && !is_named(c, m)) {
 			m->is_protected = false;
 			surplus--;
 		}

@@ -63,6 +63,11 @@ static const struct replica_settings on_aks = { .manifest = CHAT(GROUP("first", 
 									 GROUP("second", "1.21", AKS("second"))) };
 static const struct replica_settings beside_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
 									     GROUP("second", "1.21", SIMULATED)) };
+static const struct replica_settings
+	paused_on_simulated = { .manifest = CHAT_THAT("paused", GROUP("first", "0.48", SIMULATED)
+									GROUP("second", "1.21", SIMULATED)) },
+	paused_on_eks = { .manifest = CHAT_THAT("paused", GROUP("first", "0.48", EKS("first"))
+								  GROUP("second", "1.21", EKS("second"))) };
 static struct world_app *chat;
 static struct cloud_group *first, *second;
 
@@ -770,6 +775,45 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 	assert_true(cloud_awake(second) >= 3);
 }
 
+static char persons[48];
+
+static bool is_only_the_persons_protected(void)
+{
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_protected != !strcmp(m->id, persons))
+			return false;
+	return true;
+}
+
+/* Of before Preheat acted there: it stays, whichever process lifts ours. */
+static void what_a_person_protected_stays_so(const struct replica_settings *acts, const struct replica_settings *paused)
+{
+	run(5 * MINUTE); /* it runs */
+	first->protects = true;
+	first->machines->is_protected = true;
+	snprintf(persons, sizeof persons, "%s", first->machines->id);
+	begin_with(acts);
+	until(are_all_protected, 3 * MINUTE, "the machines are protected");
+	assert_true(cloud_awake(first) > 1 && cloud_find(persons));
+	replica_kill(0);
+	replica_start(0, paused);
+	until(is_only_the_persons_protected, 10 * MINUTE, "ours is lifted");
+	run(20 * MINUTE);
+	assert_true(is_only_the_persons_protected());
+}
+
+static void what_a_person_protected_stays_so_at_the_simulated(void **state)
+{
+	(void)state;
+	what_a_person_protected_stays_so(&on_simulated, &paused_on_simulated);
+}
+
+static void what_a_person_protected_stays_so_at_eks(void **state)
+{
+	(void)state;
+	what_a_person_protected_stays_so(&on_eks, &paused_on_eks);
+}
+
 static bool serves_one(void)
 {
 	return world_ready("chat") >= 1;
@@ -915,6 +959,8 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_group_of_ones_own_launches_is_never_exposed),
 		SCENARIO(nothing_is_protected_while_an_owner_is_at_work),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
+		SCENARIO(what_a_person_protected_stays_so_at_the_simulated),
+		ON_EKS(what_a_person_protected_stays_so_at_eks),
 		SCENARIO(what_a_schedule_switched_off_stays_off_at_the_simulated),
 		ON_EKS(what_a_schedule_switched_off_stays_off_at_eks),
 		ON_EKS(what_a_person_emptied_is_bought_from_again),

@@ -408,6 +408,7 @@ static void a_lower_size_of_the_owner_is_not_held_up(void **state)
 /* So that an instance refresh can pass, which waits for protected machines and fails; also during an update. */
 static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 {
+	static const char *const theirs[] = { "i-0c" };
 	struct scene *s = *state;
 
 	account_settle(s, BY_NODEGROUP);
@@ -415,8 +416,13 @@ static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") IN("i-0b") SAFE("i-0c"))), 0 },
 			     { UNPROTECT(ID("1", "i-0c") ID("2", "i-0a")), "", 0 }, ),
 			 ERROR_NONE);
+	/* one that somebody else protected */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0, .ids = theirs, .id_count = 1),
+			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0c"))), 0 },
+			     { UNPROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
 	/* a setting of the group, which is not ours */
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0), { NODEGROUP, PLAIN, 0 },
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0),
 			     { READ,
 			       GROUP("0", "5", "1",
 				     HAS(SAFE("i-0a")) "<NewInstancesProtectedFromScaleIn>true"
