@@ -121,9 +121,11 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 		const char *noun, *example, *text;
 	} words[] = {
 		[SCHEMA_NAME] = { .text = "a name of lower-case letters, digits and inner dashes, at most 63" },
-		[SCHEMA_VALUE] = { .text = "a name of letters, digits and inner dashes, dots and underscores, at most "
-					   "63" },
+		[SCHEMA_VALUE] = { "a name of letters, digits and inner dashes, dots and underscores, at most 63", "",
+				   NULL },
 		[SCHEMA_KEY] = { .text = "a name as labels and resources have it, like team or nvidia.com/gpu" },
+		[SCHEMA_API] = { .text = "a group and its version, like apps/v1" },
+		[SCHEMA_KIND] = { .text = "a kind, like Deployment" },
 		[SCHEMA_URL] = { .text = "an address that begins with http:// or https://" },
 		[SCHEMA_PATH] = { .text = "a path that begins with /" },
 		[SCHEMA_ZONE] = { .text = "an IANA time zone known here, like Europe/Berlin or UTC" },
@@ -323,13 +325,13 @@ static bool is_label_name(const char *text, size_t len)
 	       !strchr("-_.", text[len - 1]);
 }
 
-/* "example.com": labels of lower-case letters, digits and inner dashes, with dots between them. */
-static bool is_dns_subdomain(const char *text, size_t len)
+bool schema_is_subdomain(const char *text, size_t len)
 {
 	if (!len || len > 253)
 		return false;
-	for (const char *at = text; at <= text + len;) {
-		size_t part = strcspn(at, "./");
+	for (const char *at = text, *end = text + len; at <= end;) {
+		const char *dot = memchr(at, '.', (size_t)(end - at));
+		size_t part = (size_t)((dot ? dot : end) - at);
 		if (!part || at[0] == '-' || at[part - 1] == '-' ||
 		    strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-") < part)
 			return false;
@@ -338,16 +340,30 @@ static bool is_dns_subdomain(const char *text, size_t len)
 	return true;
 }
 
-static bool is_label_key(const char *text)
+bool schema_is_label_key(const char *text)
 {
 	const char *slash = strchr(text, '/'), *name = slash ? slash + 1 : text;
 
-	return is_label_name(name, strlen(name)) && (!slash || is_dns_subdomain(text, (size_t)(slash - text)));
+	return is_label_name(name, strlen(name)) && (!slash || schema_is_subdomain(text, (size_t)(slash - text)));
 }
 
-static bool is_label_value(const char *text)
+bool schema_is_label_value(const char *text)
 {
 	return !*text || is_label_name(text, strlen(text));
+}
+
+/* GROUP/VERSION, or the version alone of what has no group. */
+static bool is_api(const char *text)
+{
+	const char *slash = strchr(text, '/'), *version = slash ? slash + 1 : text;
+
+	return is_dns_name(version) && !strchr("0123456789", *version) &&
+	       (!slash || schema_is_subdomain(text, (size_t)(slash - text)));
+}
+
+static bool is_kind(const char *text)
+{
+	return is_label_name(text, strlen(text)) && !strpbrk(text, "_.") && !strchr("0123456789", *text);
 }
 
 enum { ADDRESS_LONGEST = 2048 };
@@ -366,9 +382,13 @@ static bool text_is_allowed(const struct schema_row *row, const char *text)
 	case SCHEMA_NAME:
 		return is_dns_name(text);
 	case SCHEMA_VALUE:
-		return *text && is_label_value(text);
+		return *text && schema_is_label_value(text);
 	case SCHEMA_KEY:
-		return is_label_key(text);
+		return schema_is_label_key(text);
+	case SCHEMA_API:
+		return is_api(text);
+	case SCHEMA_KIND:
+		return is_kind(text);
 	case SCHEMA_URL:
 		return is_url(text);
 	case SCHEMA_PATH:
@@ -542,7 +562,7 @@ static bool read_days(const struct schema_row *row, const struct yaml_node *node
 
 static bool find_label(const struct yaml_node *n, struct findings *f)
 {
-	bool is_right = is_label_key(n->key) && is_label_value(n->text);
+	bool is_right = schema_is_label_key(n->key) && schema_is_label_value(n->text);
 	CLEANUP(buf_release) struct buf found = { 0 };
 
 	buf_printf(&found, "%s: %s", n->key, n->text);

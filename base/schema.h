@@ -18,6 +18,8 @@ enum schema_type {
 	SCHEMA_NAME,   /* const char * : a DNS label or subdomain as Kubernetes has it */
 	SCHEMA_VALUE,  /* const char * : what may be a label's value in Kubernetes, not empty */
 	SCHEMA_KEY,    /* const char * : the key of a label, or the name of a resource, there: PREFIX/NAME or NAME */
+	SCHEMA_API,    /* const char * : an apiVersion, GROUP/VERSION or VERSION */
+	SCHEMA_KIND,   /* const char * : a kind of objects */
 	SCHEMA_URL,    /* const char * : http:// or https:// */
 	SCHEMA_PATH,   /* const char * : begins with a slash */
 	SCHEMA_ZONE,   /* const char * : IANA time zone that this machine knows */
@@ -40,6 +42,14 @@ enum schema_type {
 	SCHEMA_MAP,	 /* a record of `table` in place */
 	SCHEMA_LIST,	 /* struct schema_list of records of `table` */
 };
+
+/* Names of Kubernetes, as patterns and as it is checked here. */
+#define SCHEMA_DNS_LABEL  "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+#define SCHEMA_SUBDOMAIN  SCHEMA_DNS_LABEL "([.]" SCHEMA_DNS_LABEL ")*"
+#define SCHEMA_LABEL_NAME "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+bool schema_is_subdomain(const char *text, size_t len);
+bool schema_is_label_key(const char *text);
+bool schema_is_label_value(const char *text); /* also the empty one */
 
 struct schema_table;
 

@@ -26,7 +26,6 @@ enum { VALUE_LONGEST = 64, DECIMAL_DIGITS = 6, DECIMAL_ONE = 1000000 };
 #define UNITS	     UNIT("w") UNIT("d") UNIT("h") UNIT("m") UNIT("s") UNIT("ms") UNIT("us")
 #define CRON_MINUTES " *[0-5]?[0-9](,[0-5]?[0-9])*"
 #define CRON_HOURS   "([01]?[0-9]|2[0-3])(,([01]?[0-9]|2[0-3]))*"
-#define LABEL_NAME   "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 #define QUANTITY     "[0-9]+([.][0-9]+)?([kMGT]|[KMGT]i)?"
 
 struct form {
@@ -37,8 +36,10 @@ struct form {
 
 static const struct form forms[] = {
 	{ SCHEMA_NAME, "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", NULL, 63 },
-	{ SCHEMA_VALUE, LABEL_NAME, NULL, 63 },
-	{ SCHEMA_KEY, "([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?" LABEL_NAME, NULL, 317 },
+	{ SCHEMA_VALUE, SCHEMA_LABEL_NAME, NULL, 63 },
+	{ SCHEMA_KEY, "(" SCHEMA_SUBDOMAIN "/)?" SCHEMA_LABEL_NAME, NULL, 317 },
+	{ SCHEMA_API, "(" SCHEMA_SUBDOMAIN "/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?", NULL, 317 },
+	{ SCHEMA_KIND, "[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?", NULL, 63 },
 	{ SCHEMA_URL, "https?://[^/ ][^ ]*", "https?://[^/ \\t\\n\\\"<>][^ \\t\\n\\\"<>]*", 2048 },
 	{ SCHEMA_PATH, "/[^ ]*", "/[^ \\t\\n]*", 2048 },
 	{ SCHEMA_ZONE, "[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", NULL, VALUE_LONGEST },

@@ -26,15 +26,6 @@ const char *provider_name(enum provider_choice p)
 	return names[p];
 }
 
-/* Begins and ends with one of `ends`; between them also what is in `inner`. */
-static bool is_made_of(const char *text, size_t len, const char *ends, const char *inner)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!strchr(ends, text[i]) && (i == 0 || i + 1 == len || !strchr(inner, text[i])))
-			return false;
-	return len > 0;
-}
-
 static bool is_cloud_name(const char *text)
 {
 	return strspn(text, BLOCK_LETTERS BLOCK_DIGITS "-_") == strlen(text) && !strchr("-_", *text);
@@ -42,35 +33,21 @@ static bool is_cloud_name(const char *text)
 
 static bool is_dns_label(const char *text)
 {
-	return is_made_of(text, strlen(text), BLOCK_LOWER BLOCK_DIGITS, "-");
+	size_t len = strlen(text);
+
+	return len && strspn(text, BLOCK_LOWER BLOCK_DIGITS "-") == len && text[0] != '-' && text[len - 1] != '-';
 }
 
 static bool is_object(const char *text)
 {
-	return is_made_of(text, strlen(text), BLOCK_LOWER BLOCK_DIGITS, ".-");
-}
-
-static bool is_label_value(const char *text)
-{
-	return is_made_of(text, strlen(text), BLOCK_LETTERS BLOCK_DIGITS, "-_.");
-}
-
-static bool is_label_key(const char *key)
-{
-	const char *slash = strchr(key, '/'), *name = slash ? slash + 1 : key;
-	size_t domain = slash ? (size_t)(slash - key) : 0;
-
-	return (!slash || (domain <= 253 && is_made_of(key, domain, BLOCK_LOWER BLOCK_DIGITS, ".-"))) &&
-	       strlen(name) <= 63 && is_label_value(name);
+	return schema_is_subdomain(text, strlen(text));
 }
 
 const struct block_form form_cloud_name = { is_cloud_name, "^[A-Za-z0-9][-_A-Za-z0-9]*$" };
 const struct block_form form_dns_label = { is_dns_label, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" };
-const struct block_form form_object_name = { is_object, "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$" };
-const struct block_form form_label_value = { is_label_value, "^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$" };
-const struct block_form form_label_key = {
-	is_label_key, "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
-};
+const struct block_form form_object_name = { is_object, "^" SCHEMA_SUBDOMAIN "$" };
+const struct block_form form_label_value = { schema_is_label_value, "^" SCHEMA_LABEL_NAME "$" };
+const struct block_form form_label_key = { schema_is_label_key, "^(" SCHEMA_SUBDOMAIN "/)?" SCHEMA_LABEL_NAME "$" };
 
 static const char *text_at(const struct block_record *r, size_t offset)
 {

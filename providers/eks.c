@@ -343,7 +343,7 @@ static void group_write(struct eks_call *x)
 static void group_came(struct eks_call *x, millis answered_at)
 {
 	x->seen.now = time_of(x, answered_at);
-	x->seen.sets_new = x->settings.protects_new && !x->seen.group.is_managed;
+	x->seen.sets_new = x->settings.protects_new;
 }
 
 static bool group_read(struct eks_call *x, struct error *e)
@@ -455,11 +455,20 @@ static bool pool_forgives(struct eks_call *x, const struct error *e)
 	return x->is_pool_read;
 }
 
-/* Why machines are missing. */
+/* Why machines are missing, or none is asked for. */
+
+/* Who set the size to 0: what still runs there may only end, and so be told, later. */
+static bool asks_who_emptied(const struct eks_call *x)
+{
+	const struct eks_known *n = known_of(x);
+
+	return !x->seen.group.desired && (x->seen.group.instance_count || n->desired || !n->emptied_asked_at ||
+					  now_of(x) - n->emptied_asked_at >= EKS_KNOWN_FOR);
+}
 
 static bool activities_are_due(const struct eks_call *x)
 {
-	return eks_has_open_ends(&x->seen.group);
+	return eks_has_open_ends(&x->seen.group) || asks_who_emptied(x);
 }
 
 static void activities_write(struct eks_call *x)
@@ -478,6 +487,8 @@ static bool activities_read(struct eks_call *x, struct error *e)
 	x->seen.activity_count = list.count;
 	x->seen.told_before = n->newest_failure;
 	n->newest_failure = eks_newest_failure(list.items, list.count);
+	n->is_emptied = eks_emptied_by_schedule(list.items, list.count);
+	n->emptied_asked_at = now_of(x);
 	return true;
 }
 
@@ -993,18 +1004,15 @@ static void describe(struct eks_call *x)
 		eks_tell_hooks(&n->hooks, arena_of(x), d);
 	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
 	d->is_busy |= x->is_update_running || *d->busy_with;
+	d->emptied_by = n->is_emptied && !x->seen.group.desired ? eks_emptied_by(&x->seen.group, arena_of(x)) : "";
 	if (x->has_update_failed)
 		add_update_failure(x);
-	d->is_refused = !x->seen.group.may_launch || *x->seen.group.operated_by;
-	if (*x->seen.group.operated_by)
-		d->lacks = eks_operator_owns(&x->seen.group, arena_of(x));
+	const char *untouched = eks_why_untouched(&x->seen.group, &x->settings, arena_of(x));
+	d->is_refused = !x->seen.group.may_launch || untouched;
+	if (untouched)
+		d->lacks = untouched;
 	d->replaces_lost = true;
 	d->grows_by_count = x->settings.launch == EKS_LAUNCH_INSTANCES && !x->seen.group.pool.exists;
-	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
-		d->is_refused = true;
-		d->lacks = "the group is tagged for Cluster Autoscaler and is not touched; where none uses it, set "
-			   "eks.clusterAutoscalerTags: ignore";
-	}
 	if (!d->is_refused)
 		eks_tell_besides(&x->seen, &x->settings, arena_of(x), d);
 }

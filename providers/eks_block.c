@@ -30,7 +30,7 @@ static const struct schema_row rows[] = {
 	  .help = "AWS region of the cluster." },
 	{ .key = "autoScalingGroup", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, auto_scaling_group), .fallback = "",
 	  .max = 255, .shown = "that of the node group, from EKS",
-	  .help = "Name of an Auto Scaling group that EKS does not manage; EKS is then not asked. Its kubelets must set the label eks.amazonaws.com/nodegroup to nodegroup." },
+	  .help = "Name of an Auto Scaling group that EKS does not manage; EKS is then not asked, and a group of a managed node group (tag eks:nodegroup-name) is refused. Its kubelets must set the label eks.amazonaws.com/nodegroup to nodegroup." },
 	{ .key = "tags", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, tags), .fallback = "", .max = 4000, .shown = "none",
 	  .example = "preheat.dev/pool=chat,team",
 	  .help = "Find the Auto Scaling group by tags instead: key=value pairs and keys, separated by commas. Exactly one group must have all of them." },

@@ -4,6 +4,7 @@
 #include "providers/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALWAYS = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS | PROVIDER_PROTECTS };
@@ -183,6 +184,42 @@ int64_t eks_newest_failure(const struct eks_activity *items, size_t count)
 	return newest;
 }
 
+/* "At 2026-02-12T16:01:25Z a scheduled action update of AutoScalingGroup constraints to min: 0, max: 3, desired: 0
+ * changing the desired capacity from 2 to 0.", in whose place "a user request" or "a monitor alarm" stands
+ * (https://repost.aws/knowledge-center/auto-scaling-scale-down). Of a machine that ended there may be several. */
+static bool tells_resize(const char *cause, bool *is_emptied)
+{
+	static const char resize[] = "changing the desired capacity from ";
+	const char *by = "", *last = NULL;
+
+	for (const char *p = cause; (p = strstr(p, resize)) != NULL; p += strlen(resize))
+		last = p;
+	for (const char *p = cause; last && (p = strstr(p, "At ")) != NULL && p < last; p++)
+		by = p;
+	const char *schedule = strcasestr(by, "a scheduled action");
+	const char *to = last ? strstr(last, " to ") : NULL;
+	*is_emptied = to && schedule && schedule < last && strtoll(to + 4, NULL, 10) == 0;
+	return last;
+}
+
+bool eks_emptied_by_schedule(const struct eks_activity *items, size_t count)
+{
+	bool is_emptied = false;
+
+	for (size_t i = 0; i < count && !tells_resize(items[i].cause, &is_emptied); i++)
+		;
+	return is_emptied;
+}
+
+const char *eks_emptied_by(const struct eks_group *g, struct arena *a)
+{
+	return text_printf(
+		a,
+		"a scheduled action set the size of Auto Scaling group %s to 0, and nobody has raised it since (aws "
+		"autoscaling describe-scheduled-actions --auto-scaling-group-name %s)",
+		g->name, g->name);
+}
+
 /* Of a launch that failed; false: it says nothing of one. */
 static bool failure_of(const struct eks_activity *y, struct arena *a, struct launch_failure *out)
 {
@@ -239,6 +276,7 @@ static void add_machines(const struct eks_seen *s, const struct eks_instance *it
 				       .zone = items[i].zone,
 				       .instance_type = items[i].type,
 				       .state = state->state,
+				       .is_guarded = is_in_service(&items[i]) && items[i].is_protected,
 				       .is_standby = state->is_standby };
 		if (is_starting(&items[i]))
 			read_start(s, m);
@@ -371,12 +409,31 @@ const char *eks_busy_with(const struct eks_settings *settings, const struct eks_
 	return "";
 }
 
-const char *eks_operator_owns(const struct eks_group *g, struct arena *a)
+/* https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Operator.html. EKS tags the groups that it makes, and
+ * only EKS tells of its updates there. */
+const char *eks_why_untouched(const struct eks_group *g, const struct eks_settings *settings, struct arena *a)
 {
-	return text_printf(a,
-			   "Auto Scaling group %s has an operator, %s, which alone may change it, so nothing is "
-			   "changed; use a node group without one",
-			   g->name, g->operated_by);
+	if (*g->operated_by)
+		return text_printf(
+			a,
+			"Auto Scaling group %s has an operator, %s, which alone may change it, so nothing is "
+			"changed; use a node group without one",
+			g->name, g->operated_by);
+	if (g->is_managed && (settings->auto_scaling_group || settings->tag_count))
+		return text_printf(
+			a,
+			"Auto Scaling group %s is of a managed node group, the value of its tag "
+			"eks:nodegroup-name, and only EKS tells when it updates that, so nothing is changed; "
+			"name it in eks.nodegroup, and delete eks.%s",
+			g->name, settings->auto_scaling_group ? "autoScalingGroup" : "tags");
+	if (g->is_tagged && !settings->takes_tagged)
+		return text_printf(
+			a,
+			"Auto Scaling group %s has tags k8s.io/cluster-autoscaler/..., so Cluster Autoscaler "
+			"may size it, and nothing is changed (EKS puts these tags on every node group); where "
+			"no Cluster Autoscaler uses it, set eks.clusterAutoscalerTags: ignore",
+			g->name);
+	return NULL;
 }
 
 static void count_protected(const struct eks_seen *s, struct group_description *out)
@@ -515,11 +572,6 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 	if (p->exists && p->least > 0 && p->prepared >= 0 && !pool_is_nodegroups(s))
 		list[d->beside_count++] =
 			"set MinSize of the warm pool to 0, so that growing takes its machines and buys none";
-	if (settings->protects_new && g->is_managed)
-		add_caution(
-			d, a,
-			"protection: group is not followed, as EKS manages the group: an update would not end what it "
-			"launches beyond the size; leave it out");
 	if (p->exists && settings->launch == EKS_LAUNCH_INSTANCES)
 		list[d->beside_count++] = "grow by SetDesiredCapacity, not by LaunchInstances, as there is a warm pool";
 	if (g->is_tagged)
@@ -771,7 +823,8 @@ static bool decide_protect(const struct deciding *d)
 	if (on && has_room)
 		protect_others(d);
 	for (size_t i = g->instance_count; i-- > 0 && surplus > 0 && !is_theirs;)
-		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected) {
+		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected &&
+		    !text_is_among(g->instances[i].id, d->call->ids, d->call->id_count)) {
 			x->to_release[x->release_count++] = g->instances[i].id;
 			surplus--;
 		}
@@ -795,15 +848,9 @@ bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, c
 	const struct deciding d = { s, &s->group, c, a, out };
 
 	*out = (struct eks_change){ 0 };
-	if (*s->group.operated_by)
-		return error_set(e, ERROR_INVALID, "%s", eks_operator_owns(&s->group, a));
-	if (s->group.is_tagged && !settings->takes_tagged)
-		return error_set(
-			e, ERROR_INVALID,
-			"Auto Scaling group %s has tags k8s.io/cluster-autoscaler/..., so Cluster Autoscaler may size "
-			"it, and nothing is changed (EKS puts these tags on every node group); where no Cluster "
-			"Autoscaler uses it, set eks.clusterAutoscalerTags: ignore",
-			s->group.name);
+	const char *why = eks_why_untouched(&s->group, settings, a);
+	if (why)
+		return error_set(e, ERROR_INVALID, "%s", why);
 	if (!is_free(&d, settings, e))
 		return false;
 	switch (c->verb) {

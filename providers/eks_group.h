@@ -38,6 +38,10 @@ void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct gro
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
 /* Machines that end, and that hooks may hold. */
 bool eks_has_endings(const struct eks_group *g);
+/* Newest first: whether a scheduled action set the size to 0, as the last that changed it. */
+bool eks_emptied_by_schedule(const struct eks_activity *items, size_t count);
+/* That, as a sentence. */
+const char *eks_emptied_by(const struct eks_group *g, struct arena *a);
 /* Whether activities are worth a call. */
 bool eks_has_open_ends(const struct eks_group *g);
 int64_t eks_newest_failure(const struct eks_activity *items, size_t count); /* its number, 0 without */
@@ -58,9 +62,8 @@ struct eks_change {
 	struct eks_pool_size pool_size;
 };
 
-/* Why a group with an operator is left alone:
- * https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Operator.html. In the arena. */
-const char *eks_operator_owns(const struct eks_group *g, struct arena *a);
+/* Why nothing of the group is changed, with the remedy, in the arena; NULL: it may be. */
+const char *eks_why_untouched(const struct eks_group *g, const struct eks_settings *settings, struct arena *a);
 /* Lists live in the arena. A change that is refused is ERROR_INVALID or ERROR_CONFLICT. */
 bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, const struct provider_call *c,
 		struct arena *a, struct eks_change *out, struct error *e) MUST_USE;

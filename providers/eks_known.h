@@ -20,7 +20,9 @@ struct eks_known {
 	millis until, read_at;
 	int64_t desired, max; /* as a look showed them last */
 	int64_t newest_failure;
-	struct eks_hooks hooks; /* as they were told last */
+	millis emptied_asked_at; /* who set the size to 0 */
+	bool is_emptied;	 /* by a scheduled action, when that was asked */
+	struct eks_hooks hooks;	 /* as they were told last */
 	millis hooks_asked_at;
 	bool are_hooks_known;
 	/* As its launch template told last, and why it did not. Who cannot ask is not asked at every look. */

@@ -407,6 +407,7 @@ static const struct xml_field activity_fields[] = {
 	XML_NEEDED(struct eks_activity, started_at, XML_TIME, "StartTime"),
 	XML_FIELD(struct eks_activity, ended_at, XML_TIME, "EndTime"),
 	XML_FIELD(struct eks_activity, description, XML_STRING, "Description"),
+	XML_FIELD(struct eks_activity, cause, XML_STRING, "Cause"),
 	XML_FIELD(struct eks_activity, message, XML_STRING, "StatusMessage"),
 	XML_FIELD(struct eks_activity, details, XML_STRING, "Details"),
 };

@@ -102,7 +102,7 @@ struct eks_group {
 };
 
 struct eks_activity {
-	const char *id, *status, *description, *message, *details;
+	const char *id, *status, *description, *cause, *message, *details;
 	millis started_at, ended_at;
 };
 

@@ -6,6 +6,7 @@
  */
 #include "providers/kubernetes/group.h"
 
+#include "base/schema.h"
 #include "base/text.h"
 #include "providers/text.h"
 
@@ -17,18 +18,11 @@ static const struct field setting_fields[] = {
 };
 static const struct record_spec settings_record = RECORD(struct external_settings, setting_fields);
 
-/* What a label selector may hold as it stands. */
-static bool is_plain(const char *text)
-{
-	return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/") == strlen(text);
-}
-
-static bool is_label_part(const char *key, const char *text, size_t least, size_t most, struct error *e)
+static bool refuse(const char *key, const char *text, struct error *e)
 {
 	char shown[QUOTE_ROOM];
 
-	return (text && is_plain(text) && strlen(text) >= least && strlen(text) <= most) ||
-	       error_set(e, ERROR_INVALID, "settings: %s: found %s; allowed: a label that its nodes carry", key,
+	return error_set(e, ERROR_INVALID, "settings: %s: found %s; allowed: a label that its nodes carry", key,
 			 quote(shown, text_or_empty(text), strlen(text_or_empty(text))));
 }
 
@@ -37,7 +31,9 @@ bool external_read_settings(const char *json, struct arena *a, struct external_s
 	*out = (struct external_settings){ 0 };
 	if (!text_decode(&settings_record, json, strlen(json), a, out, e))
 		return error_wrap(e, "settings");
-	return is_label_part("label", out->key, 1, 317, e) && is_label_part("value", out->value, 0, 63, e);
+	if (!out->key || !schema_is_label_key(out->key))
+		return refuse("label", out->key, e);
+	return (out->value && schema_is_label_value(out->value)) || refuse("value", out->value, e);
 }
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)

@@ -38,6 +38,7 @@ struct machine {
 	const char *instance_type; /* "" when not told */
 	enum machine_state state;
 	bool never_ran;			 /* it stands by, and its disk has nothing of an earlier run */
+	bool is_guarded;		 /* in service, and kept from being chosen to end, by whomever */
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
 	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
@@ -75,6 +76,9 @@ struct group_description {
 	/* Of an operation that somebody else began, as a sentence with whose and where to see it; NULL or "": it is
 	 * ours, or there is none. Until it is over nothing is changed there. */
 	const char *busy_with;
+	/* A schedule of its owner set the size to 0, as a sentence with where to see it; NULL or "": none did, or the
+	 * size was raised since. Until its owner raises it nothing is bought there. */
+	const char *emptied_by;
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
 	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */
@@ -129,7 +133,7 @@ enum provider_verb {
 	PROVIDER_CANCEL,
 	PROVIDER_CHECK, /* -> identity, permissions */
 	/* desired 1: machines that run end by being named only, as far as the size has room for them. 0: the cloud may
-	 * choose among all again. No size changes. */
+	 * choose among all again. ids (may be none): machines that stay kept from that in any case. No size changes. */
 	PROVIDER_PROTECT,
 	PROVIDER_VERB_COUNT
 };

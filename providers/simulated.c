@@ -40,6 +40,7 @@ static const struct field machine_fields[] = {
 	FIELD(struct machine_text, machine.provider_id, FIELD_STRING, "provider_id"),
 	FIELD(struct machine_text, machine.zone, FIELD_STRING, "zone"),
 	FIELD(struct machine_text, goal, FIELD_STRING, "goal"),
+	FIELD(struct machine_text, machine.is_guarded, FIELD_BOOL, "protected"),
 	FIELD(struct machine_text, machine.launched_at, FIELD_INT, "launched_at"),
 	FIELD(struct machine_text, machine.state_since, FIELD_INT, "state_since"),
 };
@@ -63,6 +64,7 @@ static const struct field group_fields[] = {
 	FIELD(struct group_text, group.exposed, FIELD_INT, "exposed"),
 	FIELD(struct group_text, group.guarded, FIELD_INT, "guarded"),
 	FIELD(struct group_text, group.busy_with, FIELD_STRING, "busy_with"),
+	FIELD(struct group_text, group.emptied_by, FIELD_STRING, "emptied_by"),
 	FIELD(struct group_text, group.only_grows, FIELD_BOOL, "only_grows"),
 	FIELD(struct group_text, group.ailment, FIELD_STRING, "ailment"),
 	FIELD(struct group_text, group.ends_at, FIELD_INT, "ends_at"),
@@ -258,7 +260,7 @@ static void write_body(const struct provider_call *c, struct buf *out)
 		buf_printf(out, ",\"desired\":%" PRId64, c->desired);
 	if (c->verb == PROVIDER_STANDBY)
 		buf_printf(out, ",\"size\":%" PRId64, c->desired);
-	if (c->verb == PROVIDER_REMOVE || c->verb == PROVIDER_STOP || c->verb == PROVIDER_CANCEL) {
+	if (c->verb == PROVIDER_REMOVE || c->verb == PROVIDER_STOP || c->verb == PROVIDER_CANCEL || c->id_count) {
 		buf_text(out, ",\"machines\":[");
 		for (size_t i = 0; i < c->id_count; i++) {
 			json_write_comma(out);

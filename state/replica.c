@@ -16,7 +16,8 @@ enum { TICKS_MOST = 2000, BATCH_BYTES = 4 << 20, ASIDE_MOST = 99 };
 #define SINCE	"x.is_all <> 0 OR hour >= (x.since - 1) / 3600000"
 
 const struct section replica_sections[] = {
-	{ X "SELECT name, value FROM x JOIN fact ON (x.is_all <> 0 AND name <> 'kept_from') OR name LIKE 'contended %'",
+	{ X "SELECT name, value FROM x JOIN fact ON (x.is_all <> 0 AND name <> 'kept_from') OR name LIKE 'contended %' "
+	    "OR name LIKE 'guarded %'",
 	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false },
 	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
 	    " x.use_from AND x.last)",

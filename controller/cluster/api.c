@@ -490,8 +490,8 @@ struct api {
 	struct http *http;
 	const struct clock *clock;
 	struct clock machine;
-	millis ahead; /* of the server's clock, by its last answers */
-	int agreed;   /* answers in a row that told so */
+	millis server; /* its clock beside clock_mono(), by its last answers: the machine's own may jump */
+	int agreed;    /* answers in a row that told so */
 	const struct kubeconfig *access;
 	struct credential *credential;
 	struct api_call *calls;
@@ -741,18 +741,18 @@ static void note_date(struct api *a, const struct http_request *r)
 
 	if (!http_date(http_header(r, "Date"), &date))
 		return;
-	millis ahead = clock_now(&a->machine) - date, differs = ahead - a->ahead;
+	millis server = date - clock_mono(&a->machine), differs = server - a->server;
 	a->agreed = a->agreed && differs < DATES_APART && differs > -DATES_APART ? a->agreed + 1 : 1;
 	if (a->agreed > DATES_AGREED)
 		a->agreed = DATES_AGREED;
-	a->ahead = ahead;
+	a->server = server;
 }
 
 bool api_clock_ahead(const struct api *a, millis *ahead)
 {
 	if (a->agreed < DATES_AGREED)
 		return false;
-	*ahead = a->ahead;
+	*ahead = clock_now(&a->machine) - clock_mono(&a->machine) - a->server;
 	return true;
 }
 

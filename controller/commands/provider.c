@@ -218,7 +218,11 @@ static void tell_changes(struct group_check *g, struct arena *a)
 	}
 	if (d->is_refused)
 		return;
-	if (d->desired < s->min_nodes)
+	if (d->busy_with && *d->busy_with) {
+		say(&g->would, a, "change nothing until that is over");
+		return;
+	}
+	if (d->desired < s->min_nodes && !(d->emptied_by && *d->emptied_by))
 		say(&g->would, a, "raise the size from %" PRId64 " to the manifest's min of %" PRId64, d->desired,
 		    s->min_nodes);
 	if (d->desired > s->max_nodes)
@@ -662,6 +666,8 @@ static void print_sight(const struct group_check *g, struct arena *a)
 	print_failures(d);
 	if (d->is_busy)
 		print_line("busy", d->busy_with && *d->busy_with ? d->busy_with : "an operation is under way there");
+	if (d->emptied_by && *d->emptied_by)
+		print_line("off", d->emptied_by);
 }
 
 static void print_permissions(const struct group_check *g, bool is_wide)

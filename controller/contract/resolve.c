@@ -136,6 +136,14 @@ const struct pool_spec *pool_of(const struct contract *c, const struct workload 
 	return w->pool < 0 ? NULL : &c->manifest->fleet.pools[w->pool];
 }
 
+bool is_selected(const struct contract *c, const struct workload *w)
+{
+	const struct schema_labels *selector =
+		w->pool < 0 ? NULL : &c->manifest->pools[w->pool].spec.workload.selector.match_labels;
+
+	return selector && (!selector->count || labels_match(selector, &w->labels));
+}
+
 size_t groups_of(const struct contract *c, const struct workload *w, const struct group_facts **out, size_t room)
 {
 	const struct pool_spec *p = pool_of(c, w);

@@ -19,6 +19,8 @@ struct group_facts {
 
 void contract_resolve(struct contract *c);
 const struct pool_spec *pool_of(const struct contract *c, const struct workload *w); /* NULL without */
+/* A pool selects it, or selects by nothing: not so the workers beside a leader that it counts. */
+bool is_selected(const struct contract *c, const struct workload *w);
 /* The groups that a pool names; all of them where it is of none. */
 size_t groups_of(const struct contract *c, const struct workload *w, const struct group_facts **out, size_t room);
 enum { GROUPS_MOST = 64 };

@@ -247,12 +247,9 @@ static void rule_replica_size(struct check_run *c, const struct workload *w)
 {
 	const struct pool_spec *p = pool_of(c->contract, w);
 
-	if (!p || (!w->gpus && !w->claims) || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
+	if (!p || (!w->gpus && !w->claims) || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING) ||
+	    !is_selected(c->contract, w))
 		return;
-	const struct schema_labels *selector =
-		&c->contract->manifest->pools[w->pool].spec.workload.selector.match_labels;
-	if (selector->count && !labels_match(selector, &w->labels))
-		return; /* the workers of a leader that the pool counts */
 	const char *counted = c->contract->manifest->pools[w->pool].spec.workload.gpu_resource;
 	bool is_other_number = w->gpus != p->gpus_per_replica && (w->gpus || !w->claims);
 	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || is_other_number)

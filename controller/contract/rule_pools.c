@@ -443,6 +443,19 @@ static void rule_target_replicas(struct check_run *c)
 	}
 }
 
+/* Leader and workers of a group, of which the leader alone is the replica. */
+static bool selects_workers(const struct check_run *c, const struct schema_labels *selector, const struct workload *one)
+{
+	for (size_t i = 0; i < c->contract->workload_count; i++) {
+		const struct workload *w = &c->contract->workloads[i];
+		if (w != one && w->object.ref.at == one->object.ref.at &&
+		    !strcmp(w->object.ref.kind, "LeaderWorkerSet") && labels_match(selector, &w->labels) &&
+		    labels_match(selector, &one->labels))
+			return true;
+	}
+	return false;
+}
+
 static void rule_pool_selector(struct check_run *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -455,6 +468,14 @@ static void rule_pool_selector(struct check_run *c)
 			violate(c, &(struct breach){ &c->contract->pools[i], t->selector.node, NULL },
 				"its selector does not match the pods of %s %s, which it scales", t->target.kind,
 				t->target.name);
+		if (w && t->warm == WARM_REPLICAS && t->selector.match_labels.count &&
+		    selects_workers(c, &t->selector.match_labels, w))
+			violate(c,
+				&(struct breach){ &c->contract->pools[i], t->selector.node,
+						  "add leaderworkerset.sigs.k8s.io/worker-index: \"0\" to it" },
+				"its selector matches the workers of %s %s beside their leaders, and would count each "
+				"pod as a replica",
+				t->target.kind, t->target.name);
 	}
 }
 

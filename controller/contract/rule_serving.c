@@ -8,7 +8,7 @@ static bool serves(const struct contract *c, const struct workload *w)
 {
 	const struct pool_spec *p = pool_of(c, w);
 
-	return asks_for_gpus(c, w) && !w->is_daemon && !w->is_job && p &&
+	return asks_for_gpus(c, w) && !w->is_daemon && !w->is_job && p && is_selected(c, w) &&
 	       (p->class == CLASS_INTERACTIVE || p->class == CLASS_EMBEDDING);
 }
 

@@ -911,6 +911,15 @@ static bool must_wait(struct drain *d, const struct node *n)
 	return true;
 }
 
+/* Machines of its group went since it began: with this one fewer than the least would be left. */
+static bool breaks_least(const struct drain *d)
+{
+	const struct controller *c = d->controller;
+
+	return d->step <= DRAIN_EVICT && d->fate != FATE_LEND && d->group >= 0 && !reservation_leaves(c, d->group) &&
+	       scale_down_room(c, (size_t)d->group) < 0;
+}
+
 /* What an owner's operation does to its nodes, cordons too, is its own: the drain goes on once that is over. */
 static bool is_at_rest(const struct drain *d, const struct node *n)
 {
@@ -943,6 +952,10 @@ static void step(struct drain *d)
 		give_up(d, BLOCKED);
 	} else if (may_stay && is_late(d)) {
 		give_up(d, "timed-out");
+	} else if (may_stay && breaks_least(d)) {
+		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[d->pool].name),
+			 LOG_S("why", "fewer machines than its group's least would be left"), LOG_END);
+		give_up(d, "least");
 	}
 	if (must_wait(d, n) || is_not_replaced(d, n))
 		return;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "state/guard_record.h"
 #include "state/launch.h"
 
 #include <stdio.h>
@@ -150,6 +151,57 @@ static const millis GUARD_AGAIN = 10 * MINUTE, HAND_OVER_MOST = 30 * SECOND;
 
 static void hand_over(struct node_group *g);
 
+/* What is protected where nothing was protected by us yet is so by somebody's will, and stays so when ours is lifted.
+ */
+static void recall_spared(struct node_group *g)
+{
+	struct history *h = g->context->history;
+	const char *name = group_spec_of(g)->name;
+	struct error e = { 0 };
+
+	if (g->are_spared_known || !node_group_can(g, PROVIDER_PROTECTS))
+		return;
+	if (guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count)) {
+		g->are_spared_known = true;
+		return;
+	}
+	if (!node_group_is_ours(g))
+		return;
+	g->spared = arena_array(&g->spared_arena, const char *, g->seen.machine_count);
+	g->spared_count = 0;
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		if (g->seen.machines[i].is_guarded)
+			g->spared[g->spared_count++] =
+				arena_strdup(&g->spared_arena, g->seen.machines[i].id, strlen(g->seen.machines[i].id));
+	if (!guard_record_save(h, name, g->spared, g->spared_count, &e))
+		log_error("protection-not-recorded", LOG_S("group", name), LOG_E(&e), LOG_END);
+	g->are_spared_known = true;
+}
+
+static void forget_spared(struct node_group *g)
+{
+	struct error e = { 0 };
+
+	arena_release(&g->spared_arena);
+	g->spared = NULL;
+	g->spared_count = 0;
+	g->are_spared_known = false;
+	if (g->context->history && !guard_record_forget(g->context->history, group_spec_of(g)->name, &e))
+		log_error("protection-not-recorded", LOG_S("group", group_spec_of(g)->name), LOG_E(&e), LOG_END);
+}
+
+/* Protected machines that are ours to lift. */
+static int64_t count_guarded(const struct node_group *g)
+{
+	int64_t count = g->seen.guarded;
+
+	for (size_t i = 0; i < g->spared_count; i++) {
+		const struct machine *m = node_group_machine(g, g->spared[i]);
+		count -= m && m->is_guarded;
+	}
+	return count;
+}
+
 static void guarded(struct provider_call *c)
 {
 	struct node_group *g = c->user;
@@ -163,6 +215,10 @@ static void guarded(struct provider_call *c)
 	if (!is_done && c->error.kind != ERROR_CANCELLED)
 		log_warn("machines-not-protected", LOG_S("group", group_spec_of(g)->name), LOG_I("protect", c->desired),
 			 LOG_E(&c->error), LOG_END);
+	if (is_done && !c->desired) {
+		g->must_unguard = false;
+		forget_spared(g);
+	}
 	provider_call_release(c);
 	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
 	hand_over(g);
@@ -183,7 +239,7 @@ static bool is_exposed(const struct node_group *g)
 		return false;
 	/* Of more than are asked for the cloud is about to end some, and chooses. */
 	return alive <= g->seen.desired ? g->seen.exposed > 0 || g->seen.new_machines == NEW_MACHINES_EXPOSED
-					: g->seen.guarded > g->seen.desired;
+					: g->seen.guarded > g->seen.desired && count_guarded(g) > 0;
 }
 
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
@@ -199,6 +255,8 @@ static void guard(struct node_group *g, bool on)
 					    .settings = g->settings,
 					    .token = g->guard_token,
 					    .desired = on,
+					    .ids = g->spared,
+					    .id_count = g->spared_count,
 					    .timeout = on ? 0 : HAND_OVER_MOST,
 					    .done = guarded,
 					    .user = g };
@@ -209,7 +267,7 @@ static void guard(struct node_group *g, bool on)
 static bool is_left_guarded(const struct node_group *g)
 {
 	return !node_group_is_ours(g) && node_group_can(g, PROVIDER_PROTECTS) &&
-	       (g->seen.guarded > 0 || g->seen.new_machines == NEW_MACHINES_GUARDED);
+	       (count_guarded(g) > 0 || g->seen.new_machines == NEW_MACHINES_GUARDED);
 }
 
 /* Once nothing is under way there. */
@@ -218,8 +276,10 @@ static void hand_over(struct node_group *g)
 	bool is_due = g->must_hand_over && g->context->may_act(g->context->user);
 
 	g->must_hand_over = false;
-	if (is_due)
-		guard(g, false);
+	if (!is_due)
+		return;
+	recall_spared(g);
+	guard(g, false);
 }
 
 /* --- changes --- */
@@ -439,6 +499,7 @@ void node_group_drive(struct node_group *g)
 		node_group_fit_starts(g);
 	if (g->context->is_barred || !may_send(g))
 		return;
+	recall_spared(g);
 	if (g->seen.is_busy && (has_operation(g) || !g->ongoing.name))
 		return;
 	if (has_operation(g) && node_group_is_unwished(g))
@@ -605,6 +666,7 @@ void node_group_close(struct node_group *g)
 	arena_release(&g->arena);
 	arena_release(&g->look_arena);
 	arena_release(&g->change_arena);
+	arena_release(&g->spared_arena);
 	operation_forget(g);
 	ongoing_forget(g);
 	accepted_release(&g->accepted);

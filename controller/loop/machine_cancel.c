@@ -83,11 +83,13 @@ static void end_those_without_node(struct controller *c, const struct node_list 
 		const struct machine *m = x->is_asked ? node_group_machine(g, x->machine) : NULL;
 		if (!m || starts_know_machine(&c->starts, m->id))
 			continue; /* it is gone, or somebody waits for it again */
-		if (has_node(list, m->provider_id))
-			log_info("machine-kept", LOG_S("machine", m->id),
-				 LOG_S("why", "its node has joined, and the watch has not told yet"), LOG_END);
-		else
+		if (!has_node(list, m->provider_id)) {
 			node_group_remove(g, m->id, x->how);
+			continue;
+		}
+		log_info("machine-kept", LOG_S("machine", m->id),
+			 LOG_S("why", "its node has joined, and the watch has not told yet"), LOG_END);
+		node_group_keep(g, m->id);
 	}
 	node_group_drive(g);
 }

@@ -767,6 +767,14 @@ static void adopt_forgotten(struct node_group *g)
 	}
 }
 
+void node_group_keep(struct node_group *g, const char *machine)
+{
+	const struct machine *m = node_group_machine(g, machine);
+
+	if (m && machine_counts(m) && !starts_know_machine(g->context->starts, machine))
+		adopt(g, m, clock_now(g->context->clock), false);
+}
+
 static void adopt_unlisted(struct node_group *g, int64_t standby_before)
 {
 	int64_t run = node_group_missing(g) - machines_awaited(g, false) - g->retried;

@@ -161,6 +161,10 @@ struct node_group {
 	millis look_since;		       /* the look began; clock_mono */
 	bool is_looking, is_changing, is_stopped;
 	char guard_token[TOKEN_MAX + 1];
+	const char **spared; /* machines that somebody had protected before we did, and that stay so; in spared_arena */
+	size_t spared_count;
+	bool are_spared_known;
+	struct arena spared_arena;
 	bool must_hand_over; /* once nothing is under way */
 	bool must_unguard;  /* it was ours in an earlier life, and is not any more: what is protected there is lifted */
 	bool must_look;	    /* described before the last operation, or the last look was not believed */
@@ -227,10 +231,16 @@ static inline bool node_group_is_owners(const struct node_group *g)
 {
 	return node_group_busy_with(g);
 }
-/* That, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there. */
+/* Its owner's schedule switched it off. */
+static inline bool node_group_is_emptied(const struct node_group *g)
+{
+	return !g->seen.desired && g->seen.emptied_by && *g->seen.emptied_by;
+}
+/* One of those, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there.
+ */
 static inline bool node_group_is_held(const struct node_group *g)
 {
-	return g->contention.is_held || g->is_yielding || node_group_is_owners(g);
+	return g->contention.is_held || g->is_yielding || node_group_is_owners(g) || node_group_is_emptied(g);
 }
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
 int64_t node_group_unasked(const struct node_group *g);
@@ -240,6 +250,9 @@ void node_group_give_up(struct node_group *g, int64_t machines);
 void node_group_set_standby(struct node_group *g, int64_t machines);
 /* A fight with others over its size that the history tells of goes on as it stood. Before its first look. */
 void node_group_recall_contention(struct node_group *g);
+
+/* It was given up, and stays: what it will hold is on its way again. */
+void node_group_keep(struct node_group *g, const char *machine);
 
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);

@@ -483,9 +483,10 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = g->contention.is_held ? g->contention.machines : 0,
-		.busy_with = node_group_is_owners(g) ? kept(a, node_group_busy_with(g))
-			     : g->is_yielding	     ? "its size was lowered outside Preheat less than ten minutes ago"
-						     : NULL,
+		.busy_with = node_group_is_owners(g)	? kept(a, node_group_busy_with(g))
+			     : node_group_is_emptied(g) ? kept(a, g->seen.emptied_by)
+			     : g->is_yielding ? "its size was lowered outside Preheat less than ten minutes ago"
+					      : NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
 		.unseen_nodes = g->unseen.total,
 		.unseen = g->unseen.told_until > mono ? kept(a, g->unseen.token) : NULL,

@@ -76,17 +76,18 @@ static void cancel_reclaim(struct controller *c, size_t pool, size_t group, cons
 }
 
 /* What nobody has asked for costs nothing to give up; what was asked for may run before its cancel arrives, and then
- * both are there. So one of the pool's other groups goes in the place of start `i`; false: there is none. */
-static bool cancel_unasked(struct controller *c, size_t i)
+ * both are there, and what others added stays for a while. So one of the pool's other groups goes in the place of start
+ * `i`, if there is one; false: none can. */
+static bool cancel_unasked(struct controller *c, size_t pool, size_t position, size_t i)
 {
-	const struct start *chosen = &c->starts.items[i];
+	const struct start *chosen = i < c->starts.count ? &c->starts.items[i] : NULL;
 
-	if (chosen->kind != START_COLD || chosen->is_swap || start_is_unasked(c, chosen))
+	if (chosen && (chosen->is_swap || start_is_unasked(c, chosen)))
 		return false;
 	for (size_t other = c->starts.count; other-- > 0;) {
 		const struct start *s = &c->starts.items[other];
 		size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
-		if (s->pool != chosen->pool || s->group == chosen->group || !start_is_unasked(c, s) ||
+		if (s->pool != pool || s->group == (int64_t)position || !start_is_unasked(c, s) ||
 		    scale_down_room(c, group) <= 0)
 			continue;
 		starts_drop(&c->starts, other);
@@ -94,6 +95,11 @@ static bool cancel_unasked(struct controller *c, size_t i)
 		return true;
 	}
 	return false;
+}
+
+static bool is_whole_machine(enum start_kind kind)
+{
+	return kind == START_COLD || kind == START_WAKE;
 }
 
 /* Machines that others added, or whose asking we know nothing of, are no surplus at once. */
@@ -108,10 +114,11 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind,
 					   kind == START_PLACE || kind == START_RECLAIM ? INT64_MAX : before);
 		char machine[MACHINE_ID_MAX + 1];
-		if (i == c->starts.count)
-			break;
-		if (cancel_unasked(c, i))
+		if (kind == START_COLD && cancel_unasked(c, pool, position, i))
 			continue;
+		if (i == c->starts.count ||
+		    (c->starts.items[i].machine[0] && is_whole_machine(kind) && scale_down_room(c, group) <= 0))
+			break;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
 		if (machine[0] && kind == START_RECLAIM)

@@ -550,7 +550,8 @@ static void use_free_places(struct controller *c, size_t pool, size_t position)
 	need_less(f, places);
 }
 
-/* What serves on nodes that were to go, and what runs for nobody, comes before any purchase. */
+/* What serves on nodes that were to go, what runs for nobody, and what was given up and not called off yet come before
+ * any purchase. */
 static void use_what_runs(struct controller *c, size_t pool)
 {
 	struct fallback *f = &c->pools[pool]->fallback;
@@ -560,6 +561,7 @@ static void use_what_runs(struct controller *c, size_t pool)
 		use_free_places(c, pool, k);
 	if (f->replicas > 0)
 		need_less(f, drains_keep(c, pool, f->replicas));
+	need_less(f, cancels_call_off(c, pool, f->replicas));
 }
 
 static void fall_back(struct controller *c, size_t pool)

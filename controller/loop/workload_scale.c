@@ -14,6 +14,8 @@ static const millis PODS_LINGER = 3 * SECOND;
 /* Changes by others within PEACE are one contest: longer than a GitOps controller takes to come round. Of our own time,
  * as theirs. */
 static const millis PEACE = 30 * MINUTE;
+/* Who sets the same number as last time does so on a schedule, by the hour or by the day. */
+static const millis COMES_ROUND = 25 * HOUR;
 
 /* Of the world: until the number is set again that nobody was seen to hold, doubled each time. */
 static const millis TRY_FIRST = 10 * MINUTE, TRY_MOST = 6 * HOUR;
@@ -124,10 +126,14 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	millis now = loop_now(c->loop);
 
 	if (t->undone && now - t->undone_at > PEACE)
-		t->undone = t->rounds = 0;
+		t->undone = 0;
+	if (now - t->put_back_at > COMES_ROUND)
+		t->rounds = 0;
 	if (t->holds && call->before != t->held) {
-		t->undone++;
-		t->undone_at = now;
+		bool comes_round = t->put_back_at && call->before == t->put_back && now - t->put_back_at <= COMES_ROUND;
+		t->undone = comes_round ? 2 : t->undone + 1;
+		t->undone_at = t->put_back_at = now;
+		t->put_back = call->before;
 	}
 	t->holds = call->wanted == call->replicas;
 	t->held = call->wanted;
@@ -373,7 +379,7 @@ static void drive_pool(struct controller *c, size_t pool)
 				       .is_write = !must_look,
 				       .replicas = replicas,
 				       .kept_above = kept_above(p, replicas),
-				       .expects = t->contest.undone > 0 && t->contest.holds,
+				       .expects = t->contest.put_back_at && t->contest.holds,
 				       .expected = t->contest.held,
 				       .alive = present.alive,
 				       .done = scaled,

@@ -1,7 +1,8 @@
 /*
  * The number of replicas of each pool's workload, through its scale subresource. Somebody else may set it, too: one who
- * changes the number once is a person, and we set it again; who undoes it twice is a second writer, and the number is
- * left to it until it is gone. Pods that it asks for are then demand, as with warm: metric.
+ * changes the number once is a person, and we set it again; who undoes it twice soon, or with the same number within a
+ * day, is a second writer, and the number is left to it until it is gone. Pods that it asks for are then demand, as
+ * with warm: metric.
  */
 #pragma once
 #include "controller/cluster/scale_owner.h"
@@ -14,10 +15,12 @@ struct scale_contest {
 	int64_t held; /* namely that */
 	int undone;   /* times that somebody else changed it, one soon after the other */
 	millis undone_at;
-	bool is_left;	/* to somebody else: nothing is written */
-	bool stands;	/* an object does it, which can be seen to go; else it is tried again now and then */
-	int rounds;	/* times that it was left since the last peace */
-	millis look_at; /* at who it is */
+	int64_t put_back;   /* what somebody else set last */
+	millis put_back_at; /* 0: nobody did */
+	bool is_left;	    /* to somebody else: nothing is written */
+	bool stands;	    /* an object does it, which can be seen to go; else it is tried again now and then */
+	int rounds;	    /* times that it was left since the last peace */
+	millis look_at;	    /* at who it is */
 	millis try_at;
 	char sentence[400]; /* who it is and what to do; "": not left, or not looked at yet */
 	bool is_looking;

@@ -565,6 +565,24 @@ static void resolve_provider(struct draft *d, struct group_draft *g)
 	require_block(d, g, (enum provider_choice)g->merged.provider);
 }
 
+/* It has to pull the image, too. */
+static void check_first_lead_time(struct draft *d, const struct standby_text *s)
+{
+	static const char *const keys[] = { "p50", "p95" };
+	const millis first[] = { s->first_lead_time.p50, s->first_lead_time.p95 },
+		     later[] = { s->lead_time.p50, s->lead_time.p95 };
+
+	for (size_t i = 0; i < 2 && s->lead_time.node && s->first_lead_time.node; i++) {
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		if (first[i] >= later[i])
+			continue;
+		buf_printf(&allowed, "at least that of standby.leadTime, ");
+		duration_format(later[i], &allowed);
+		schema_find_key(d->findings, s->first_lead_time.node, keys[i], NULL, allowed.text,
+				"a machine that never ran has to pull its image, too: swap or correct them");
+	}
+}
+
 static void check_standby(struct draft *d, const struct group_draft *g)
 {
 	const struct standby_text *s = &g->merged.standby;
@@ -579,6 +597,7 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 				"more than 0", "give the price: whether standby pays is a question of price");
 	check_quantiles(d, &s->lead_time);
 	check_quantiles(d, &s->first_lead_time);
+	check_first_lead_time(d, s);
 }
 
 /* Extended resources, and whole numbers of them. */

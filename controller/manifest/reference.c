@@ -285,6 +285,15 @@ static const struct openapi_rule written_rules[] = {
 	  OPENAPI_MILLIS("self.p95") " == 0.0 || (" OPENAPI_MILLIS("self.p50") " > 0.0 && " OPENAPI_MILLIS(
 		  "self.p50") " <= " OPENAPI_MILLIS("self.p95") ")",
 	  "p50 must be above 0 and at most p95" },
+	{ "standby",
+	  "!has(self.leadTime) || !has(self.firstLeadTime) || (" OPENAPI_MILLIS(
+		  "self.leadTime.p50") " <= " OPENAPI_MILLIS("self.firstLeadTime.p50") " && " OPENAPI_MILLIS("self."
+													     "leadTime."
+													     "p95") " <"
+														    "="
+														    " " OPENAPI_MILLIS(
+															    "self.firstLeadTime.p95") ")",
+	  "firstLeadTime must be at least leadTime: a machine that never ran has to pull its image, too" },
 	{ "leadTime",
 	  "!has(self.total) || !(has(self.provision) || has(self.register) || has(self.device) || has(self.image) "
 	  "|| has(self.load))",

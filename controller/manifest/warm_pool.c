@@ -256,7 +256,7 @@ static const struct schema_row standby_rows[] = {
 	  .help = "From waking a stopped machine to serving. A prior." },
 	{ .key = "firstLeadTime", .type = SCHEMA_MAP, AT(standby_text, first_lead_time), .shown = "leadTime",
 	  .table = &quantiles_table,
-	  .help = "The same for a machine that was bought for standby and never ran: its disk has no image. A prior." },
+	  .help = "The same for a machine that was bought for standby and never ran: its disk has no image. At least leadTime. A prior." },
 };
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };
@@ -272,10 +272,10 @@ static const struct schema_row group_rows[] = {
 	  .table = &provider_block_##name_.table, .help = help_ },
 #include "providers/list.def"
 #undef PROVIDER
-	{ .key = "zone", .type = SCHEMA_TEXT, AT(group_text, zone), .fallback = "", .shown = "unknown",
+	{ .key = "zone", .type = SCHEMA_VALUE, AT(group_text, zone), .fallback = "", .shown = "unknown",
 	  .example = "eu-west-1a",
 	  .help = "Availability zone. Starts are spread over zones, back-off is by zone." },
-	{ .key = "instanceType", .type = SCHEMA_TEXT, AT(group_text, instance_type), .fallback = "",
+	{ .key = "instanceType", .type = SCHEMA_VALUE, AT(group_text, instance_type), .fallback = "",
 	  .shown = "unknown", .example = "g5.xlarge",
 	  .help = "Machine type, for back-off and reports." },
 	{ .key = "capacityType", .type = SCHEMA_CHOICE, AT(group_text, capacity_type), .fallback = "on-demand",
@@ -351,9 +351,9 @@ static const struct schema_table selector_table = { "selector", sizeof(struct se
 	SCHEMA_ROWS(selector_rows) };
 
 static const struct schema_row target_rows[] = {
-	{ .key = "apiVersion", .type = SCHEMA_TEXT, AT(target_text, api_version), .fallback = "apps/v1",
+	{ .key = "apiVersion", .type = SCHEMA_API, AT(target_text, api_version), .fallback = "apps/v1",
 	  .help = "Its API." },
-	{ .key = "kind", .type = SCHEMA_TEXT, AT(target_text, kind), .fallback = "Deployment",
+	{ .key = "kind", .type = SCHEMA_KIND, AT(target_text, kind), .fallback = "Deployment",
 	  .help = "Anything with a scale subresource." },
 	{ .key = "name", .type = SCHEMA_NAME, AT(target_text, name), .is_required = true,
 	  .help = "Its name, in the pool's namespace." },

@@ -62,6 +62,9 @@ for labels in "role: worker, leaderworkerset.sigs.k8s.io/worker-index: '0'" 'rol
 	found "contract: no pod of the set has these, $labels" 1 'its selector does not match the pods of LeaderWorkerSet l' \
 		"sed \"s#matchLabels: { role.* }\\\$#matchLabels: { $labels } }#\" \"\$cases/groups.yaml\" >d.yaml" 'preheat check d.yaml'
 done
+found 'contract: who counts leaders asks no worker to be ready' 0 '^1$' 'cp "$cases/groups.yaml" d.yaml' "$said; grep -c ' readiness-probe:' out"
+found 'contract: workers counted beside their leaders' 1 'its selector matches the workers of LeaderWorkerSet l beside their leaders' \
+	"sed \"s#matchLabels: { role.* }\\\$#matchLabels: { leaderworkerset.sigs.k8s.io/name: l } }#\" \"\$cases/groups.yaml\" >d.yaml" 'preheat check d.yaml'
 # What its controller makes of it is judged with it: the leaders' StatefulSet is the set's, the workers' a leader's.
 for maker in LeaderWorkerSet Pod; do
 	found "contract: a StatefulSet of a $maker" 0 '^1 object: nothing wrong$' \

@@ -27,12 +27,18 @@ answer='{"min":0,"max":5,"desired":2,"standby_desired":0,"protects":true,"expose
 watched='printf "$pool" "{ name: g5, max: 5, simulated: { endpoint: $ENDPOINT } }" >p.yaml; exec "$preheat_path" provider check -f p.yaml'
 found 'provider check: protected, and nobody acts' 0 '2 of its machines are protected from scale-in, and no pool acts on it' '' \
 	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer" sh -c "$watched"'
+answer_busy=${answer/'"exposed":0'/'"busy_with":"an update goes on","exposed":2'}
+acts=${watched/'>p.yaml'/'| sed "s/^spec:/spec:\n  mode: act/" >p.yaml'}
+found 'provider check: what it would do while an owner is at work' 0 'would +change nothing until that is over' '' \
+	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer_busy" sh -c "$acts"'
+found 'provider check: nor does it protect' 0 '^0$' '' \
+	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer_busy" sh -c "$acts" | grep -c "protect 2 machines"; true'
 
 account='printf "$pool" "{ name: g5, eks: { cluster: c, nodegroup: gpu, region: eu-west-1 } }, { name: t4, aks: { subscription: \"0b1f6471-1bf0-4dda-aec3-cb9272f09590\", resourceGroup: rg, cluster: c, pool: t4 } }" >p.yaml'
 found 'provider prove: the questions, nothing answered' 0 '--nodegroup-name gpu' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: nothing is written then' 0 'Nothing was answered, and nothing written' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: of the group named' 0 '--cluster-name c --nodepool-name t4 --machine-names' "$account" 'preheat provider check -f p.yaml --prove -g t4 </dev/null'
-found 'provider prove: the answers are kept' 0 '1 of 11 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
+found 'provider prove: the answers are kept' 0 '1 of 12 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
 found 'provider prove: without account, subscription and keys' 0 '"answer":"yes","output":"arn:111122223333 REDACTED REDACTED 00000000-0000-0000-0000-000000000000' "$account" \
 	'printf "skip\nskip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
 refused 'provider prove: words that are no answer do not ask for ever' 2 'question auto-scaling-group: 1048576 bytes and no answer among them' "$account" 'yes maybe | preheat provider check -f p.yaml --prove'
@@ -52,8 +58,8 @@ found 'provider prove: a sitting over EKS' 0 '^same$' "$account" "$prove -g g5 <
 found 'provider prove: a sitting over AKS' 0 '^same$' "$account" "$prove -g t4 <'$proof/aks.answers' >out; $said a.json | diff '$proof/aks.json' - && echo same"
 found 'provider prove: a paste without an answer is told' 0 '^Not kept: what was pasted to question block-schedule, as no answer came behind it' "$account" "$prove -g g5 <'$proof/eks.answers'"
 back='here=$PWD; cd "$OLDPWD"; python3 -B tests/cli/proof.py "$here/kept.json"'
-found 'provider prove: read back' 0 'kept.json: 9 of 11 questions answered; open: describe-lag, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
-found 'provider prove: read back, all of it' 0 'kept.json: 6 of 6 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
+found 'provider prove: read back' 0 'kept.json: 10 of 12 questions answered; open: describe-lag, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
+found 'provider prove: read back, all of it' 0 'kept.json: 7 of 7 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: what the rig does not play' 1 'kept.json: delete-stopped: found both; the rig plays: first-only' "sed s/first-only/both/ '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: cut in two' 2 'kept.json: found no JSON: .*; allowed: a whole file' "sed '5,\$d' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: a question that is none' 2 'answers.3..id: found "put-limits"; allowed: pool, delete-deallocates' "sed s/put-limit/put-limits/ '$proof/aks.json' >kept.json" "$back"

@@ -172,7 +172,7 @@ def aws_groups():
     c = aws_check(eks("g5-od", region="us-east-1", name="far"), eks("nobody"), eks("p5", tagged="refuse", max=20),
                   eks("g5-od"), {"name": "dream", "max": 3})
     c.is_(1, "far", "refused").is_(1, "nobody", "refused", "No node group found").is_(1, "g5-od", "fine")
-    c.is_(1, "p5", "refused", "tagged for Cluster Autoscaler", "sizes above 4", "never below 1")
+    c.is_(1, "p5", "refused", "has tags k8s.io/cluster-autoscaler/", "sizes above 4", "never below 1")
     c.is_(1, "dream", "refused", "no cloud is named")
     c = aws_check(eks("nobody"), eks("g5-od"), options=("--group", "g5-od"))
     assert list(c.groups) == ["g5-od"] and c.code == 0, c.text

@@ -208,6 +208,8 @@ both refused 'an Auto Scaling group named and searched' \
 	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, tags: t } } ]"
 both refused 'standby of spot machines on EKS' \
 	"$O, nodeGroups: [ { name: a, capacityType: spot, standby: { max: 1 }, eks: { cluster: c, nodegroup: n1, region: r } } ]"
+both refused 'a first wake that is faster than the later ones' \
+	"$O, nodeGroups: [ { name: a, pricePerHour: 1, standby: { max: 1, leadTime: { p50: 90s, p95: 5m }, firstLeadTime: { p50: 2m, p95: 4m } } } ]"
 both refused 'half of an EKS group' "$O, nodeGroups: [ { name: a, eks: { cluster: c } } ]"
 both refused 'two clouds' \
 	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r }, simulated: { endpoint: \"http://x\" } } ]"

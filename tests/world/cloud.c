@@ -376,9 +376,24 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	cloud_note_past(g);
 	for (int64_t there = counted(g); there < size; there++)
 		launch(g, true, CLOUD_OWNER);
+	if (size != g->desired) {
+		g->resized.from = g->desired;
+		g->resized.to = size;
+		g->resized.at = wire_now();
+		g->resized.is_schedule = false;
+	}
 	g->desired = size;
 	g->is_scaling_in = true;
 	scale_in(g);
+	cloud_note_past(g);
+}
+
+void cloud_owner_schedules(struct cloud_group *g, int64_t size)
+{
+	bool changes = size != g->desired;
+
+	cloud_owner_sets(g, size);
+	g->resized.is_schedule |= changes;
 	cloud_note_past(g);
 }
 
@@ -424,6 +439,8 @@ void cloud_owner_reimages(struct cloud_machine *m)
 {
 	cloud_note_past(m->group);
 	m->is_instant = false;
+	if (cloud.gone) /* its disk is written anew: node and pods are no more */
+		cloud.gone(m);
 	wake(m);
 }
 
@@ -450,9 +467,11 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		cloud_provider_id(m, false, id);
 		buf_printf(out,
 			   "%s{\"id\":\"%s\",\"provider_id\":\"%s\",\"zone\":\"%s\",\"state\":\"%s\","
-			   "\"goal\":\"%s\",\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
+			   "\"goal\":\"%s\",\"protected\":%s,\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
-			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
+			   m->is_to_run ? "run" : "standby",
+			   m->is_protected && m->step == STEP_RUNNING && m->is_to_run ? "true" : "false",
+			   WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
 	}
 	int64_t running = 0, guarded = 0;
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
@@ -463,6 +482,9 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		   g->protects ? "true" : "false", running - guarded, guarded);
 	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? WIRE_EPOCH + g->ends_at : 0);
 	buf_printf(out, ",\"only_grows\":%s", g->only_grows ? "true" : "false");
+	buf_printf(out, ",\"emptied_by\":\"%s\"",
+		   g->resized.is_schedule && !g->resized.to && !g->desired ? "a schedule of its owner set its size to 0"
+									   : "");
 	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
@@ -647,6 +669,15 @@ static const char *retry(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
+static bool is_named(const struct cloud_call *c, const struct cloud_machine *m)
+{
+	for (size_t i = 0; i < c->id_count; i++)
+		if (!strcmp(c->ids[i], m->id))
+			return true;
+	return false;
+}
+
+/* Machines that are named stay protected. */
 static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 {
 	int64_t surplus = c->asked ? -g->desired : 0;
@@ -655,13 +686,13 @@ static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 		return "NotFound";
 	for (struct cloud_machine *m = g->machines; m; m = m->next)
 		if (m->is_to_run && m->step == STEP_RUNNING && cloud_awake(g) <= g->desired)
-			m->is_protected = c->asked;
-		else if (!c->asked)
+			m->is_protected = c->asked || (m->is_protected && is_named(c, m));
+		else if (!c->asked && !is_named(c, m))
 			m->is_protected = false;
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
 		surplus += m->is_protected;
 	for (struct cloud_machine *m = g->machines; m && surplus > 0; m = m->next)
-		if (c->asked && m->is_protected) {
+		if (c->asked && m->is_protected && !is_named(c, m)) {
 			m->is_protected = false;
 			surplus--;
 		}
@@ -745,6 +776,7 @@ long cloud_change(struct cloud_call *c, const char *signature, const char **code
 	c->status = change_once(c->group, c, signature, code);
 	cloud_note_past(c->group);
 	c->group->changes += c->status == 202;
+	c->group->resized.is_schedule &= c->status != 202 || strcmp(c->verb, "grow") != 0;
 	c->is_lost = c->status == 202 && !c->is_repeat && use(&c->group->faults.lost_answer);
 	if (cloud.called)
 		cloud.called(c);

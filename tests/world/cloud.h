@@ -74,11 +74,16 @@ struct cloud_group {
 	bool protects;	     /* machines from being chosen when others lower the size */
 	bool protects_new;   /* by its own setting: what comes into service is protected */
 	bool is_scaling_in;  /* they did */
-	millis hook;	     /* what is launched is held so long by a lifecycle hook, and boots only then */
-	millis hook_beside;  /* or boots meanwhile */
-	bool hook_abandons;  /* and ends what it held */
-	millis end_hook;     /* what ran and ends is held so long by a lifecycle hook, with power */
-	bool has_ended;	     /* its reservation, as far as the schedule goes */
+	struct {
+		bool is_schedule;
+		int64_t from, to;
+		millis at;  /* of wire_now(); 0: nobody else ever set it */
+	} resized;	    /* by somebody else, last */
+	millis hook;	    /* what is launched is held so long by a lifecycle hook, and boots only then */
+	millis hook_beside; /* or boots meanwhile */
+	bool hook_abandons; /* and ends what it held */
+	millis end_hook;    /* what ran and ends is held so long by a lifecycle hook, with power */
+	bool has_ended;	    /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */
@@ -138,6 +143,8 @@ bool cloud_has_power(const struct cloud_machine *m);	     /* its node is up: it 
 void cloud_complete_hooks(struct cloud_group *g);	     /* of machines that end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
+/* The same by a scheduled action, of which the cloud tells. */
+void cloud_owner_schedules(struct cloud_group *g, int64_t size);
 /* Somebody else begins an operation there, or ends it (NULL); only AKS refuses ours for it. */
 void cloud_owner_is_busy(struct cloud_group *g, const char *with);
 /* Somebody else ends a machine and has it replaced, at the same size: after the one in its place was asked for. */

@@ -113,6 +113,26 @@ static void describe_groups(struct wire_call *c)
 	buf_release(&out);
 }
 
+/* The size as somebody else set it last, in the words that AWS tells whose doing it was. */
+static void write_resize(const struct cloud_group *g, struct buf *out)
+{
+	if (!g->resized.at)
+		return;
+	buf_printf(out,
+		   "<member><ActivityId>resize-%" PRId64 "</ActivityId><StatusCode>Successful</StatusCode>"
+		   "<Description>%s EC2 instance: i-1</Description><Cause>At ",
+		   g->resized.at, g->resized.to < g->resized.from ? "Terminating" : "Launching a new");
+	write_time(WIRE_EPOCH + g->resized.at, out);
+	buf_printf(out,
+		   " a %s update of AutoScalingGroup constraints to min: %" PRId64 ", max: %" PRId64
+		   ", desired: %" PRId64 " changing the desired capacity from %" PRId64 " to %" PRId64
+		   ".</Cause><StartTime>",
+		   g->resized.is_schedule ? "scheduled action" : "user request", g->min, g->max, g->resized.to,
+		   g->resized.from, g->resized.to);
+	write_time(WIRE_EPOCH + g->resized.at, out);
+	buf_text(out, "</StartTime></member>");
+}
+
 /* Newest first: what failed, and what is being launched. */
 static void describe_activities(struct wire_call *c, const struct cloud_group *g)
 {
@@ -151,6 +171,7 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 		write_time(WIRE_EPOCH + m->launched, &out);
 		buf_text(&out, "</StartTime></member>");
 	}
+	write_resize(g, &out);
 	buf_text(&out, "</Activities>");
 	answer(c, "DescribeScalingActivities", &out);
 	buf_release(&out);

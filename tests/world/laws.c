@@ -59,7 +59,7 @@ static struct {
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t planned_before[WORLD_APPS];
 	millis planned_at[WORLD_APPS];
-	int64_t ordered_before;
+	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
 } laws;
 
 static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -277,6 +277,13 @@ static bool is_owners(const struct cloud_group *g, bool is_call)
 	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
 
 	return g->busy_with && wire_now() - g->busy_since > noticed;
+}
+
+/* By a schedule, for so long that a look has shown it. AKS has none, and tells of nobody's. */
+static bool is_switched_off(const struct cloud_group *g)
+{
+	return g->wire != CLOUD_AKS && g->resized.is_schedule && !g->resized.to && !g->desired &&
+	       wire_now() - g->resized.at > 5 * MINUTE;
 }
 
 /* What an owner began is never undone. */
@@ -506,6 +513,25 @@ static int64_t least_of_group(const struct cloud_group *g, int who)
 	return 0;
 }
 
+/* It came, and nobody takes it. */
+static bool is_whole(const struct cloud_machine *m)
+{
+	const struct object *node = m ? world_node_of(m->id) : NULL;
+
+	return m && m->step == STEP_RUNNING && !m->is_taken && !m->never_registers && !m->has_no_device && node;
+}
+
+/* What goes by itself, or never came, may go; machines that others added are not counted among what must stay. */
+static void look_at_least(const struct cloud_call *c)
+{
+	int64_t of_manifest = least_of_group(c->group, c->from);
+	int64_t least = of_manifest > c->group->min ? of_manifest : c->group->min;
+
+	if (is_shrinking(c) && c->ended && laws.whole_before && !laws.are_shared && c->group->desired < least)
+		laws_break("never_below_min", "%s: %" PRId64 " desired, min is %" PRId64, c->group->name,
+			   c->group->desired, least);
+}
+
 static bool has_pods(const char *machine)
 {
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
@@ -692,6 +718,9 @@ void laws_share_groups(void)
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
+	laws.whole_before = 0;
+	for (size_t i = 0; i < c->id_count; i++)
+		laws.whole_before += is_whole(cloud_find(c->ids[i]));
 	if (laws.is_dry)
 		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
 	if (c->group->wire == CLOUD_SIMULATED && !c->is_again)
@@ -704,6 +733,8 @@ static void before_call(const struct cloud_call *c)
 	if (is_owners(c->group, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
+	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
+		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
@@ -738,9 +769,7 @@ static void called(const struct cloud_call *c)
 	    now - released_unmarked(c) > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
-	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)
-		laws_break("never_below_min", "%s: %" PRId64 " desired, min is %" PRId64, c->group->name,
-			   c->group->desired, c->group->min);
+	look_at_least(c);
 }
 
 void laws_look(void)

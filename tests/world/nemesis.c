@@ -161,6 +161,17 @@ static void kill_begins(struct nemesis_world *w, const struct fault *f)
 	replica_kill(some_replica(w, &r));
 }
 
+/* As service managers and kubelets do: whoever stands still goes on, to end. */
+static void stop_begins(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	int who = some_replica(w, &r);
+
+	replica_bury(who);
+	replica_pause(who, false);
+	replica_stop(who);
+}
+
 /* Whoever is dead lives again, and goes on if it stood still. */
 static void revive(struct nemesis_world *w, const struct fault *f)
 {
@@ -575,6 +586,13 @@ static void schedule(struct nemesis_world *w, const struct fault *f)
 	owner_acts(w, f, OWNER_SCHEDULES);
 }
 
+/* AKS has none. */
+static void switch_off(struct nemesis_world *w, const struct fault *f)
+{
+	if (w->groups[0]->wire != CLOUD_AKS)
+		owner_acts(w, f, OWNER_SWITCHES_OFF);
+}
+
 static void balance_zones(struct nemesis_world *w, const struct fault *f)
 {
 	owner_acts(w, f, OWNER_BALANCES_ZONES);
@@ -789,6 +807,7 @@ static const struct fault_kind {
 	{ "namespace deleted", { 3, 0 }, 5, 900, space_deleted, pool_again, NEEDS_OBJECTS },
 	{ "update", { 0, 12 }, 1, 1, update, nothing, NEEDS_NOTHING },
 	{ "schedule", { 0, 5 }, 1, 1, schedule, nothing, NEEDS_NOTHING },
+	{ "switched off", { 0, 5 }, 1, 1, switch_off, nothing, NEEDS_NOTHING },
 	{ "zones balanced", { 0, 6 }, 1, 1, balance_zones, nothing, NEEDS_NOTHING },
 	{ "instance refresh", { 0, 6 }, 1, 1, refresh, nothing, NEEDS_NOTHING },
 	{ "health check", { 0, 8 }, 1, 1, health_check, nothing, NEEDS_NOTHING },
@@ -801,10 +820,11 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "stop", { 0, 0 }, 1, 120, stop_begins, revive, NEEDS_NOTHING },
 	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
 	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, DISK_FULL = KINDS - 2 };
+enum { KINDS = sizeof kinds / sizeof *kinds, STOP = KINDS - 3, DISK_FULL };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -850,8 +870,8 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		    struct fault faults[NEMESIS_FAULTS])
 {
 	struct random number = random_stream(seed, "faults");
-	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS - 1);
-	struct random disks = random_stream(seed, "disk");
+	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS - 2);
+	struct random disks = random_stream(seed, "disk"), stops = random_stream(seed, "stop");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
@@ -860,7 +880,10 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		struct random r = random_stream(seed, name);
 		draw_fault(&faults[i], draw_kind(&r, w), &r);
 	}
-	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30) /* apart, so that all else stays as it was */
+	/* Apart, so that all else stays as it was. */
+	if (among(&stops, 1, 100) <= 30)
+		draw_fault(&faults[count++], STOP, &stops);
+	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30)
 		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);
 	return count;

@@ -7,7 +7,7 @@ enum { GROUPS = 8, MACHINES = 64, ID = 48 };
 
 /* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update. */
 static const millis SETTLES = MINUTE, SETS_UP = 2 * MINUTE, EVICTS = 15 * MINUTE, LAUNCHES = 15 * MINUTE,
-		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, SCALES_DOWN = 20 * SECOND;
+		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, OFF = 4 * HOUR, SCALES_DOWN = 20 * SECOND;
 
 enum phase { PHASE_BEGINS, PHASE_SCALES_UP, PHASE_REPLACES, PHASE_SCALES_DOWN };
 
@@ -104,7 +104,6 @@ static struct cloud_machine *next_old(struct owner *o)
 static void replace(struct owner *o, struct cloud_machine *m)
 {
 	if (m->group->wire == CLOUD_AKS) {
-		apiserver_delete(world_node_of(m->id));
 		cloud_owner_reimages(m);
 	} else {
 		cloud_owner_replaces(m);
@@ -185,19 +184,20 @@ static void update(struct owner *o)
 static void schedule(struct owner *o)
 {
 	struct cloud_group *g = o->group;
+	bool switches_off = o->act == OWNER_SWITCHES_OFF;
 
 	if (o->phase == PHASE_BEGINS) {
 		o->size = g->desired;
 		o->min = g->min;
 		g->min = 0;
-		cloud_owner_sets(g, g->desired / 2);
+		cloud_owner_schedules(g, switches_off ? 0 : g->desired / 2);
 		o->phase = PHASE_SCALES_UP;
-		next_in(o, AWAY);
+		next_in(o, switches_off ? OFF : AWAY);
 		return;
 	}
 	g->min = o->min;
 	if (g->desired < o->size)
-		cloud_owner_sets(g, o->size);
+		cloud_owner_schedules(g, o->size);
 	over(o);
 }
 
@@ -256,6 +256,7 @@ static const struct {
 } acts[OWNER_ACTS] = {
 	[OWNER_UPDATES] = { "an update", SETS_UP, update },
 	[OWNER_SCHEDULES] = { "a schedule", 1, schedule },
+	[OWNER_SWITCHES_OFF] = { "a schedule of office hours", 1, schedule },
 	[OWNER_BALANCES_ZONES] = { "zones that are balanced", 1, rebalance },
 	[OWNER_REFRESHES] = { "an instance refresh", SETTLES, refresh },
 	[OWNER_REPLACES_THE_UNHEALTHY] = { "health checks", 1, replace_unhealthy },

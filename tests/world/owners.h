@@ -8,7 +8,8 @@
 
 enum owner_act {
 	OWNER_UPDATES,
-	OWNER_SCHEDULES, /* a smaller size, half an hour later the old one */
+	OWNER_SCHEDULES,    /* a smaller size, half an hour later the old one */
+	OWNER_SWITCHES_OFF, /* nothing, four hours later the old one */
 	OWNER_BALANCES_ZONES,
 	OWNER_REFRESHES,
 	OWNER_REPLACES_THE_UNHEALTHY,

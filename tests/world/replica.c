@@ -258,10 +258,14 @@ void replica_stop(int who)
 		replicas_step(most);
 	if (!r->is_up)
 		return;
-	if (!is_closed(r))
-		laws_break("it_ends", "replica %d did not end within five minutes", who);
-	else
+	if (is_closed(r)) {
 		release(r);
+		laws_history(who, r->history);
+		return;
+	}
+	laws_break("it_ends", "replica %d did not end within five minutes", who);
+	wire_pause(r->loop, true); /* it is left as it stands */
+	r->is_up = false;
 }
 
 bool replica_is_up(int who)

@@ -180,6 +180,23 @@ static void a_clock_that_jumps_is_not_followed(void **state)
 	assert_now(replica_published(0)->snapshot->now);
 }
 
+/* What the server's answers told before says nothing less of a clock that was put right since. */
+static void a_jump_that_is_taken_back_sets_nothing_aside(void **state)
+{
+	(void)state;
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	wire_machine_ahead(20 * HOUR);
+	run(311 * SECOND); /* it is to be put right at the next tick */
+	wire_machine_ahead(0);
+	wire_dates(false, 0);
+	run(10 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	replica_stop(0);
+	assert_int_equal(span_of(replica_history(0)).first_tick, 0);
+	assert_true(span_of(replica_history(0)).last_tick > 20 * 4);
+}
+
 /* Its Date is believed after a while, and not for longer than it tells it. */
 static void a_server_that_is_wrong_for_an_hour(void **state)
 {
@@ -209,6 +226,7 @@ int main(int argc, char **argv)
 		SCENARIO(ticks_of_the_future_are_set_aside),
 		SCENARIO(it_heals_once_the_time_is_told),
 		SCENARIO(a_clock_that_jumps_is_not_followed),
+		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),
 		SCENARIO(a_server_that_is_wrong_for_an_hour),
 	};
 

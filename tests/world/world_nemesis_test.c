@@ -281,6 +281,8 @@ static void come_to_rest(struct world_drawn *d)
 			   unrest ? unrest : "no rest");
 	}
 	world_run(10 * MINUTE);
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		replica_stop(i);
 }
 
 /* A world and what came of it. */

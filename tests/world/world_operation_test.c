@@ -63,6 +63,11 @@ static const struct replica_settings on_aks = { .manifest = CHAT(GROUP("first", 
 									 GROUP("second", "1.21", AKS("second"))) };
 static const struct replica_settings beside_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
 									     GROUP("second", "1.21", SIMULATED)) };
+static const struct replica_settings
+	paused_on_simulated = { .manifest = CHAT_THAT("paused", GROUP("first", "0.48", SIMULATED)
+									GROUP("second", "1.21", SIMULATED)) },
+	paused_on_eks = { .manifest = CHAT_THAT("paused", GROUP("first", "0.48", EKS("first"))
+								  GROUP("second", "1.21", EKS("second"))) };
 static struct world_app *chat;
 static struct cloud_group *first, *second;
 
@@ -481,6 +486,20 @@ static void what_we_end_may_be_held_for_long(void **state)
 	assert_true(cloud_awake(first) <= 4);
 }
 
+/* AKS does so at once where its owner asks for it: what served there is gone, and the machine comes back. */
+static void what_is_reimaged_serves_again_and_is_not_replaced(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	struct cloud_machine *m = first->machines;
+	cloud_owner_reimages(m);
+	assert_null(world_node_of(m->id));
+	assert_int_equal(world_ready("chat"), 2);
+	assert_true(world_until(serves_three, 20 * MINUTE));
+	world_run(20 * MINUTE);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+}
+
 /* Its bootstrap is broken, for hours, while another group's machines come and serve. */
 static void a_broken_bootstrap_is_tried_by_one_machine_at_a_time(void **state)
 {
@@ -756,6 +775,103 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 	assert_true(cloud_awake(second) >= 3);
 }
 
+static char persons[48];
+
+static bool is_only_the_persons_protected(void)
+{
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_protected != !strcmp(m->id, persons))
+			return false;
+	return true;
+}
+
+/* Of before Preheat acted there: it stays, whichever process lifts ours. */
+static void what_a_person_protected_stays_so(const struct replica_settings *acts, const struct replica_settings *paused)
+{
+	run(5 * MINUTE); /* it runs */
+	first->protects = true;
+	first->machines->is_protected = true;
+	snprintf(persons, sizeof persons, "%s", first->machines->id);
+	begin_with(acts);
+	until(are_all_protected, 3 * MINUTE, "the machines are protected");
+	assert_true(cloud_awake(first) > 1 && cloud_find(persons));
+	replica_kill(0);
+	replica_start(0, paused);
+	until(is_only_the_persons_protected, 10 * MINUTE, "ours is lifted");
+	run(20 * MINUTE);
+	assert_true(is_only_the_persons_protected());
+}
+
+static void what_a_person_protected_stays_so_at_the_simulated(void **state)
+{
+	(void)state;
+	what_a_person_protected_stays_so(&on_simulated, &paused_on_simulated);
+}
+
+static void what_a_person_protected_stays_so_at_eks(void **state)
+{
+	(void)state;
+	what_a_person_protected_stays_so(&on_eks, &paused_on_eks);
+}
+
+static bool serves_one(void)
+{
+	return world_ready("chat") >= 1;
+}
+
+static bool says_it_was_emptied(void)
+{
+	return problem(PROBLEM_BUSY) && strstr(problem(PROBLEM_BUSY), "schedule");
+}
+
+/* Office hours: off until the owner's next action, whoever leads, and whatever is wanted meanwhile. */
+static void what_a_schedule_switched_off_stays_off(const struct replica_settings *on)
+{
+	second->faults.stock_out = -1;
+	begin_with(on);
+	run(15 * MINUTE);
+	cloud_owner_schedules(first, 0);
+	until(is_empty, 5 * MINUTE, "they go");
+	until(says_it_was_emptied, 10 * MINUTE, "it says who emptied it");
+	assert_true(world_event_told("NodeGroupBusy"));
+	chat->rate = 4;
+	run(3 * HOUR);
+	replica_kill(0);
+	replica_start(0, on);
+	run(9 * HOUR);
+	assert_int_equal(first->desired, 0);
+	cloud_owner_schedules(first, 1);
+	until(serves_three, 40 * MINUTE, "the owner has raised it: it is bought from again");
+	run(5 * MINUTE);
+	assert_null(problem(PROBLEM_BUSY));
+}
+
+static void what_a_schedule_switched_off_stays_off_at_the_simulated(void **state)
+{
+	(void)state;
+	what_a_schedule_switched_off_stays_off(&on_simulated);
+}
+
+static void what_a_schedule_switched_off_stays_off_at_eks(void **state)
+{
+	(void)state;
+	what_a_schedule_switched_off_stays_off(&on_eks);
+}
+
+/* Nobody's schedule: what is wanted, and can be had nowhere else, is had there again. */
+static void what_a_person_emptied_is_bought_from_again(void **state)
+{
+	(void)state;
+	second->faults.stock_out = -1;
+	begin_with(&on_eks);
+	run(15 * MINUTE);
+	cloud_owner_sets(first, 0);
+	until(is_empty, 5 * MINUTE, "they go");
+	run(5 * MINUTE);
+	assert_int_equal(first->desired, 0);
+	until(serves_one, 40 * MINUTE, "it serves again");
+}
+
 static bool has_failed(void)
 {
 	return first->failure_count > 0;
@@ -825,6 +941,8 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_short_hook_holds_goes_at_once),
 		ON_EKS(the_next_leader_empties_it_too),
 		ON_EKS(what_we_end_may_be_held_for_long),
+		cmocka_unit_test_setup_teardown(what_is_reimaged_serves_again_and_is_not_replaced, set_up_aks,
+						tear_down_owners),
 		cmocka_unit_test_setup_teardown(a_broken_bootstrap_is_tried_by_one_machine_at_a_time, set_up,
 						tear_down_owners),
 		ON_EKS(launches_that_a_hook_holds_are_waited_for),
@@ -841,6 +959,11 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_group_of_ones_own_launches_is_never_exposed),
 		SCENARIO(nothing_is_protected_while_an_owner_is_at_work),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
+		SCENARIO(what_a_person_protected_stays_so_at_the_simulated),
+		ON_EKS(what_a_person_protected_stays_so_at_eks),
+		SCENARIO(what_a_schedule_switched_off_stays_off_at_the_simulated),
+		ON_EKS(what_a_schedule_switched_off_stays_off_at_eks),
+		ON_EKS(what_a_person_emptied_is_bought_from_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

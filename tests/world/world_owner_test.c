@@ -253,6 +253,20 @@ static void a_field_manager_is_tried_again_now_and_then(void **state)
 	assert_null(contested());
 }
 
+/* A pipeline, or a controller that goes round once an hour. */
+static void who_comes_by_the_hour_is_a_second_writer_too(void **state)
+{
+	(void)state;
+	begin();
+	gitops_apply("chat", "flux", 1, HOUR);
+	until(is_contested, 150 * MINUTE, "it says who else sets the replicas");
+	assert_named("field manager flux", "leave spec.replicas out");
+	int64_t writes = laws_scale_writes();
+	run(24 * HOUR);
+	if (laws_scale_writes() - writes > 12)
+		fail_msg("%lld writes in a day", (long long)(laws_scale_writes() - writes));
+}
+
 /* A manifest that is taken up anew, a leader that begins anew: at most two numbers are undone each time. */
 static void a_leader_that_begins_anew_finds_out_as_fast(void **state)
 {
@@ -329,6 +343,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
+		SCENARIO(who_comes_by_the_hour_is_a_second_writer_too),
 		SCENARIO(a_leader_that_begins_anew_finds_out_as_fast),
 		SCENARIO(nothing_is_lowered_on_a_silent_watch),
 		SCENARIO(nothing_is_lowered_for_several_on_a_silent_watch),

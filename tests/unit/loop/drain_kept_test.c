@@ -220,6 +220,7 @@ static void an_idle_node_stays_while_nothing_is_known(void **state)
 static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
 {
 	(void)state;
+	((struct group_spec *)(uintptr_t)&fleet_of(c)->groups[0])->min_nodes = 0;
 	server.budget_holds = true;
 	have_pod(c, "a", CHAT, "m1", true);
 	have_pod(c, "b", CHAT, "m2", true);
@@ -256,6 +257,24 @@ static void what_is_released_now_is_not_called_off(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* The manifest has a least of one machine. */
+static void who_would_leave_fewer_than_the_least_is_kept(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	server.budget_holds = true;
+	go("m1", FATE_REMOVE);
+	go("m2", FATE_REMOVE);
+	pass(SECOND);
+	assert_int_equal(drains_in_group(c, 0), 2);
+	machine_count[0] = 2; /* the third went by itself */
+	cloud_tells(c, 0);
+	act_soon(c);
+	pass(20 * SECOND);
+	assert_int_equal(drains_in_group(c, 0), 1);
+}
+
 /* What the cloud will not end is not emptied for it. */
 static void the_least_of_the_cloud_holds_before_a_drain(void **state)
 {
@@ -283,6 +302,7 @@ int main(void)
 		TEST(who_serves_since_the_last_decision_goes_by_the_next),
 		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
 		TEST(who_may_serve_by_now_goes_only_as_seen),
+		TEST(who_would_leave_fewer_than_the_least_is_kept),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),

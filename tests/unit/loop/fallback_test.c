@@ -178,6 +178,43 @@ static void a_machine_that_was_given_up_too_late_is_used_first(void **state)
 	assert_int_equal(c->groups[2]->wanted, 0);
 }
 
+/* Given up since the decision, and no call has named it yet. */
+static void a_machine_that_was_given_up_and_not_named_is_used_first(void **state)
+{
+	(void)state;
+	have_machine(1, "m1", MACHINE_PENDING);
+	cloud_tells(c, 1);
+	decide(2, 10);
+	starts_drop(&c->starts, 0); /* nobody waits for it any more */
+	assert_true(node_group_remove(c->groups[1], "m1", PROVIDER_CANCEL));
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(c->groups[1]->removal_count, 0);
+	assert_int_equal(c->starts.count, 2);
+	assert_int_equal(c->groups[1]->wanted, 2); /* it is of use once: the other one is bought */
+	assert_int_equal(c->groups[2]->wanted, 0);
+}
+
+/* What others added stays for a while, and the cloud has not heard of the second wish: that one goes. */
+static void what_nobody_asked_for_goes_before_what_may_not_go_yet(void **state)
+{
+	(void)state;
+	have_machine(2, "m1", MACHINE_PENDING);
+	cloud_tells(c, 2);
+	assert_true(c->starts.items[0].is_found);
+	decide(1, 10);
+	decide(1, 10);
+	assert_int_equal(c->groups[0]->wanted, 2);
+	assert_int_equal(asked_in("spot-a")->desired, 1);
+	decide(0, 10);
+	asked_of[2].cancel_cold = 1;
+	tick_act(c);
+	assert_int_equal(c->groups[0]->wanted, 1);
+	assert_int_equal(c->starts.count, 2);
+	assert_false(node_group_is_removing(c->groups[2], "m1"));
+	answer("spot-a", ERROR_AUTH);
+}
+
 static void the_budget_holds_for_the_dearer_one(void **state)
 {
 	(void)state;
@@ -351,6 +388,8 @@ int main(void)
 		TEST(no_group_is_asked_twice_before_the_next_tick),
 		TEST(a_group_in_back_off_is_passed_over),
 		TEST(a_machine_that_was_given_up_too_late_is_used_first),
+		TEST(a_machine_that_was_given_up_and_not_named_is_used_first),
+		TEST(what_nobody_asked_for_goes_before_what_may_not_go_yet),
 		TEST(a_node_that_is_idle_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_node_that_returns_is_filled_first),

@@ -285,6 +285,10 @@ static void contradictions_in_a_pool(void **state)
 		  "  nodeGroups: [ { name: g, pricePerHour: 1, standby: { max: 1, firstLeadTime: { p50: 9m, p95: "
 		  "5m } } } ]\n",
 		  6, 86, "spec.nodeGroups[0].standby.firstLeadTime.p50", "at most p95, which is 5m" },
+		{ HEAD GOAL
+		  "  nodeGroups: [ { name: g, pricePerHour: 1, standby: { max: 1, leadTime: { p50: 90s, p95: 5m }, "
+		  "firstLeadTime: { p50: 60s, p95: 5m } } } ]\n",
+		  6, 119, "spec.nodeGroups[0].standby.firstLeadTime.p50", "at least that of standby.leadTime, 1m30s" },
 		{ BOTH "  signals: { podSelector: { matchLabels: { \"a b\": x } } }\n", 7, 51,
 		  "spec.signals.podSelector.matchLabels.a b", "a key like team" },
 	};

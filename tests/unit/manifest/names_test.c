@@ -1,6 +1,7 @@
 /* Names that check takes are those that the schema, and with it the API server, takes: seeded texts through both. */
 #include "base/random.h"
 #include "base/schema_describe.h"
+#include "providers/block.h"
 
 #include <regex.h>
 #include <setjmp.h>
@@ -92,10 +93,89 @@ static void node_groups(void **state)
 	agree_about(SCHEMA_VALUE);
 }
 
+static void what_is_scaled(void **state)
+{
+	(void)state;
+	agree_about(SCHEMA_API);
+	agree_about(SCHEMA_KIND);
+}
+
 static void resources_and_keys_of_labels(void **state)
 {
 	(void)state;
 	agree_about(SCHEMA_KEY);
+}
+
+#define A63  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A253 A63 A63 A63 A63 "a"
+
+/* What the API server itself takes as the name of an object, the key of a label and its value: from its validation's
+ * own tables. */
+static const struct {
+	const char *text;
+	bool is_object, is_key, is_value;
+} told[] = {
+	{ "a", true, true, true },
+	{ "a--1--2--b", true, true, true },
+	{ "01", true, true, true },
+	{ "a.b.c.d.e", true, true, true },
+	{ "a.1.b", true, true, true },
+	{ A63, true, true, true },
+	{ A63 "a", true, false, false },
+	{ A253, true, false, false },
+	{ A253 "a", false, false, false },
+	{ "A", false, true, true },
+	{ "a_b", false, true, true },
+	{ "ab.C", false, true, true },
+	{ "a..b", false, true, true },
+	{ "a.-b", false, true, true },
+	{ "a-.b", false, true, true },
+	{ "-", false, false, false },
+	{ "a-", false, false, false },
+	{ "-a", false, false, false },
+	{ "_a", false, false, false },
+	{ "a.", false, false, false },
+	{ ".a", false, false, false },
+	{ "a b", false, false, false },
+	{ "a:b", false, false, false },
+	{ "nospecialchars%^=@", false, false, false },
+	{ "simple/simple", false, true, false },
+	{ "now.with.dots/simple", false, true, false },
+	{ "1-num.2-num/3-num", false, true, false },
+	{ "example.com/Uppercase_Is_OK_123", false, true, false },
+	{ A253 "/" A63, false, true, false },
+	{ "only/one/slash", false, false, false },
+	{ "Example.com/abc", false, false, false },
+	{ "example_com/abc", false, false, false },
+	{ "example..com/abc", false, false, false },
+	{ "example.com-/abc", false, false, false },
+	{ "example.com/", false, false, false },
+	{ "/simple", false, false, false },
+};
+
+static void expect(const struct block_form *form, size_t longest, const char *text, bool is_taken)
+{
+	regex_t pattern;
+
+	assert_int_equal(regcomp(&pattern, form->pattern, REG_EXTENDED | REG_NOSUB), 0);
+	bool is_matched = strlen(text) <= longest && !regexec(&pattern, text, 0, NULL, 0);
+	regfree(&pattern);
+	if (form->fits(text) != is_taken || is_matched != is_taken)
+		fail_msg("'%s': check %s it, the rule %s, the API server %s", text,
+			 form->fits(text) ? "takes" : "refuses", is_matched ? "takes it" : "does not",
+			 is_taken ? "takes it" : "does not");
+}
+
+/* A pattern tells no length of all of it: the row of the key does. */
+static void blocks_take_what_the_api_server_takes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		expect(&form_object_name, 253, told[i].text, told[i].is_object);
+		expect(&form_label_key, 317, told[i].text, told[i].is_key);
+		expect(&form_label_value, 63, told[i].text, told[i].is_value);
+	}
+	assert_false(form_label_key.fits(A253 "a/abc")); /* no pattern counts the domain alone */
 }
 
 int main(void)
@@ -103,7 +183,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pools),
 		cmocka_unit_test(node_groups),
+		cmocka_unit_test(what_is_scaled),
 		cmocka_unit_test(resources_and_keys_of_labels),
+		cmocka_unit_test(blocks_take_what_the_api_server_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,6 +352,54 @@ static void failed_launches_are_told_with_what_could_not_be_had(void **state)
 }
 
 /* Whatever it is called: our own cancels leave such activities, too, and are no failures. */
+#define SAYS(id, cause)                                                                         \
+	"<member><ActivityId>" id "</ActivityId><StatusCode>Successful</StatusCode><StartTime>" \
+	"2026-11-20T23:00:00Z</StartTime><Cause>" cause "</Cause></member>"
+#define RESIZED(by, from, to)                                                                        \
+	"At 2026-02-12T16:01:25Z " by " update of AutoScalingGroup constraints to min: 0, max: 3, "  \
+	"desired: " to " changing the desired capacity from " from " to " to ".  At 2026-02-12T16:0" \
+	"1:30Z an instance was taken out of service in response to a difference between desired and actual capacity."
+
+/* The last that changed the size counts, whoever ended machines since. */
+static void a_schedule_that_emptied_the_group_is_told(void **state)
+{
+	static const struct {
+		const char *activities;
+		bool is_emptied;
+	} cases[] = {
+		{ SAYS("a1", RESIZED("a scheduled action", "2", "0")), true },
+		{ SAYS("a1", RESIZED("a scheduled action", "12", "10")), false },
+		{ SAYS("a1", RESIZED("a user request", "2", "0")), false },
+		{ SAYS("a1",
+		       "At 2026-02-12T16:01:25Z a monitor alarm A in state ALARM triggered policy a scheduled action "
+		       "changing the desired capacity from 2 to 1."),
+		  false },
+		{ SAYS("a2",
+		       "At 2026-02-12T16:01:25Z an instance was taken out of service in response to a user request, "
+		       "shrinking the capacity from 1 to 0.") SAYS("a1", RESIZED("a scheduled action", "2", "0")),
+		  true },
+		{ SAYS("a2", RESIZED("a user request", "0", "1")) SAYS("a1", RESIZED("a scheduled action", "2", "0")),
+		  false },
+		{ SAYS("a1", RESIZED("a user request", "3", "2") "  " RESIZED("a scheduled action", "2", "0")), true },
+		{ SAYS("a1", RESIZED("a scheduled action", "2", "0") "  " RESIZED("a user request", "1", "0")), false },
+		{ SAYS("a1", "changing the desired capacity from a scheduled action"), false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[4096];
+		struct arena a = { 0 };
+		struct eks_list list;
+		struct error e = { 0 };
+		snprintf(text, sizeof text, ACTIVITIES("%s"), cases[i].activities);
+		assert_true(eks_read_activities(text, strlen(text), &a, &list, &e));
+		if (eks_emptied_by_schedule(list.items, list.count) != cases[i].is_emptied)
+			fail_msg("case %zu", i);
+		arena_release(&a);
+	}
+}
+
 #define HOOK(transition, seconds, result)                                                   \
 	"<member><LifecycleHookName>h</LifecycleHookName><LifecycleTransition>autoscaling:" \
 	"EC2_INSTANCE_" transition "</LifecycleTransition><HeartbeatTimeout>" seconds       \
@@ -649,6 +697,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_is_described),
 		cmocka_unit_test(lifecycle_states_are_told_apart),
+		cmocka_unit_test(a_schedule_that_emptied_the_group_is_told),
 		cmocka_unit_test(standby_is_the_warm_pool),
 		cmocka_unit_test(what_an_image_cannot_is_told),
 		cmocka_unit_test(what_a_stop_empties_is_told),

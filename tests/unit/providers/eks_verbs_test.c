@@ -19,9 +19,11 @@ static void eks_is_asked_once_for_the_group(void **state)
 
 	account_settle(s, BY_NODEGROUP);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
+		ERROR_NONE);
 	/* the group is gone: perhaps it has another now */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, "<AutoScalingGroups/>", 0 }, ),
 			 ERROR_NOT_FOUND);
@@ -47,7 +49,7 @@ static void what_may_be_over_soon_is_asked_again(void **state)
 			     { NODEGROUP, "{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"CREATING\"}}", 0 }, ),
 			 ERROR_CONFLICT);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 }
 
@@ -65,10 +67,13 @@ static void tags_find_exactly_one_group(void **state)
 			 ERROR_INVALID);
 	assert_non_null(strstr(s->call.error.message, "several Auto Scaling groups"));
 	account_settle(s, "\"tags\":\"team=ml,gpu\"");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { find, GROUP("0", "5", "0", ""), 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { find, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 },
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
+		ERROR_NONE);
 }
 
 static void a_description_asks_for_what_it_needs(void **state)
@@ -108,12 +113,12 @@ static void an_update_that_goes_on_is_busy(void **state)
 	account_settle(s, BY_NODEGROUP);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending), { NODEGROUP, OWNED, 0 },
 			     { "GET /clusters/c/updates/u1", UPDATE("InProgress"), 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_true(s->call.description.is_busy);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending),
 			     { "GET /clusters/c/updates/u1", UPDATE("Failed"), 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_false(s->call.description.is_busy);
 	assert_int_equal(s->call.description.failure_count, 1);
@@ -121,7 +126,7 @@ static void an_update_that_goes_on_is_busy(void **state)
 	/* forgotten, or not for us to see: over */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending), { NODEGROUP, OWNED, 0 },
 			     { "GET /clusters/c/updates/u1", "AccessDeniedException", 403 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_false(s->call.description.is_busy);
 }
@@ -193,14 +198,14 @@ static void an_update_of_ours_is_nobody_elses(void **state)
 	account_settle(s, BY_NODEGROUP);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = "u1"), { NODEGROUP, AS("UPDATING", ""), 0 },
 			     { "GET /clusters/c/updates/u1", UPDATE("InProgress"), 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_true(s->call.description.is_busy);
 	assert_string_equal(s->call.description.busy_with, "");
 	/* it was over a moment ago, and the status is of before */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = "u1"), { NODEGROUP, AS("UPDATING", ""), 0 },
 			     { "GET /clusters/c/updates/u1", UPDATE("Successful"), 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_false(s->call.description.is_busy);
 }
@@ -217,14 +222,14 @@ static void what_eks_says_is_wrong_is_told(void **state)
 				     "max retries while trying to evict pods\",\"resourceIds\":[\"i-0a\"]},{\"code\":"
 				     "\"AccessDenied\"}]}"),
 		      0 },
-		    { READ, GROUP("0", "5", "0", ""), 0 }, ),
+		    { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 		ERROR_NONE);
 	assert_string_equal(s->call.description.ailment, "DEGRADED; PodEvictionFailure: Reached max retries while "
 							 "trying to evict pods; AccessDenied");
 	assert_false(s->call.description.is_busy);
 	/* it is looked at until it is well again */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_string_equal(s->call.description.ailment, "");
 }
@@ -249,7 +254,7 @@ static void what_eks_says_is_wrong_is_told(void **state)
 	"<capacityReservationSet><item><capacityReservationId>cr-0b</capacityReservationId>"                  \
 	"<reservationType>capacity-block</reservationType><endDate>2027-01-31T11:30:00.000Z</endDate></item>" \
 	"</capacityReservationSet>"
-#define EMPTY GROUP("0", "5", "0", FROM_TEMPLATE)
+#define EMPTY GROUP("0", "5", "1", HAS(SAFE("i-0a")) FROM_TEMPLATE)
 
 static void the_end_of_a_capacity_block_is_read_from_its_reservation(void **state)
 {
@@ -403,6 +408,7 @@ static void a_lower_size_of_the_owner_is_not_held_up(void **state)
 /* So that an instance refresh can pass, which waits for protected machines and fails; also during an update. */
 static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 {
+	static const char *const theirs[] = { "i-0c" };
 	struct scene *s = *state;
 
 	account_settle(s, BY_NODEGROUP);
@@ -410,8 +416,13 @@ static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") IN("i-0b") SAFE("i-0c"))), 0 },
 			     { UNPROTECT(ID("1", "i-0c") ID("2", "i-0a")), "", 0 }, ),
 			 ERROR_NONE);
+	/* one that somebody else protected */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0, .ids = theirs, .id_count = 1),
+			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0c"))), 0 },
+			     { UNPROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
 	/* a setting of the group, which is not ours */
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0), { NODEGROUP, PLAIN, 0 },
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0),
 			     { READ,
 			       GROUP("0", "5", "1",
 				     HAS(SAFE("i-0a")) "<NewInstancesProtectedFromScaleIn>true"
@@ -430,13 +441,16 @@ static void a_group_protects_what_is_new_where_it_may(void **state)
 	struct scene *s = *state;
 
 	account_settle(s, BY_NAME ",\"protection\":\"group\"");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
+		ERROR_NONE);
 	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_EXPOSED);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
 			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 }, { SET_NEW("true"), "", 0 },
 			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", NEW_ARE_SAFE), 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) NEW_ARE_SAFE), 0 }, ),
 			 ERROR_NONE);
 	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_GUARDED);
 	assert_int_equal(s->call.description.caution_count, 0);
@@ -454,19 +468,28 @@ static void a_group_protects_what_is_new_where_it_may(void **state)
 			 ERROR_NONE);
 }
 
-/* Found by its name, and of a managed node group all the same. */
-static void a_group_of_eks_is_not_set(void **state)
+/* Found by its name, and of a managed node group all the same: its updates would not be seen. */
+static void a_group_of_eks_is_named_as_one(void **state)
 {
+	static const char *const ids[] = { "i-0a" };
 	struct scene *s = *state;
 
-	account_settle(s, BY_NAME ",\"protection\":\"group\"");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", OF_EKS), 0 }, ),
-			 ERROR_NONE);
-	assert_int_equal(s->call.description.new_machines, NEW_MACHINES_THEIRS);
-	assert_non_null(strstr(s->call.description.cautions[0], "protection: group is not followed"));
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
-			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) OF_EKS), 0 },
-			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
+	account_settle(s, BY_NAME);
+	for (enum provider_verb verb = PROVIDER_GROW; verb <= PROVIDER_CANCEL; verb++) {
+		assert_int_equal(RUN(s, CALL(.verb = verb, .desired = 3, .ids = ids, .id_count = 1),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) OF_EKS), 0 }, ),
+				 ERROR_INVALID);
+		assert_non_null(
+			strstr(s->call.error.message, "name it in eks.nodegroup, and delete eks.autoScalingGroup"));
+	}
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) OF_EKS), 0 }, ),
+		ERROR_NONE);
+	assert_true(s->call.description.is_refused);
+	assert_non_null(strstr(s->call.description.lacks, "eks:nodegroup-name"));
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) OF_EKS), 0 }, { SIZE("3"), "", 0 }, ),
 			 ERROR_NONE);
 }
 
@@ -479,11 +502,12 @@ static void a_group_that_protects_by_itself_is_told(void **state)
 
 	account_settle(s, BY_NAME);
 	for (int i = 0; i < 2; i++) {
-		const char *group =
-			i ? GROUP("0", "5", "0",
-				  "<NewInstancesProtectedFromScaleIn>true</NewInstancesProtectedFromScaleIn>")
-			  : GROUP("0", "5", "0",
-				  "<NewInstancesProtectedFromScaleIn>false</NewInstancesProtectedFromScaleIn>");
+		const char *group = i ? GROUP("0", "5", "1",
+					      HAS(SAFE("i-0a")) "<NewInstancesProtectedFromScaleIn>true</"
+								"NewInstancesProtectedFromScaleIn>")
+				      : GROUP("0", "5", "1",
+					      HAS(SAFE("i-0a")) "<NewInstancesProtectedFromScaleIn>false</"
+								"NewInstancesProtectedFromScaleIn>");
 		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, group, 0 }, ), ERROR_NONE);
 		assert_int_equal(s->call.description.caution_count, i);
 	}
@@ -496,9 +520,10 @@ static void zones_that_are_balanced_are_told(void **state)
 		const char *group;
 		size_t cautions;
 	} cases[] = {
-		{ GROUP("0", "5", "0", ZONES), 1 },
-		{ GROUP("0", "5", "0", ZONES SUSPENDED), 0 },
-		{ GROUP("0", "5", "0", "<AvailabilityZones><member>z1</member></AvailabilityZones>"), 0 },
+		{ GROUP("0", "5", "1", HAS(SAFE("i-0a")) ZONES), 1 },
+		{ GROUP("0", "5", "1", HAS(SAFE("i-0a")) ZONES SUSPENDED), 0 },
+		{ GROUP("0", "5", "1", HAS(SAFE("i-0a")) "<AvailabilityZones><member>z1</member></AvailabilityZones>"),
+		  0 },
 	};
 	struct scene *s = *state;
 
@@ -557,7 +582,8 @@ static void groups_of_an_operator_are_left_alone(void **state)
 				 ERROR_INVALID);
 		assert_non_null(strstr(s->call.error.message, "has an operator, autoscaling.example.aws"));
 	}
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", OPERATED), 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) OPERATED), 0 }, ),
 			 ERROR_NONE);
 	assert_true(s->call.description.is_refused);
 	assert_non_null(strstr(s->call.description.lacks, "autoscaling.example.aws"));
@@ -577,8 +603,9 @@ static void groups_of_cluster_autoscaler_are_left_alone(void **state)
 				 ERROR_INVALID);
 		assert_non_null(strstr(s->call.error.message, "eks.clusterAutoscalerTags: ignore"));
 	}
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", TAGS), 0 }, ),
-			 ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) TAGS), 0 }, ),
+		ERROR_NONE);
 	assert_non_null(strstr(s->call.description.lacks, "clusterAutoscalerTags"));
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3),
 			     { READ, GROUP("0", "5", "1", TEMPLATE_TAGS), 0 }, { SIZE("3"), "", 0 }, ),
@@ -717,7 +744,7 @@ static void credentials_that_ended_are_fetched_anew_once(void **state)
 	account_settle(s, BY_NAME);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
 			     { READ, "ExpiredToken:The security token is expired", 403 },
-			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 }, ),
 			 ERROR_NONE);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
 			     { READ, "ExpiredToken:The security token is expired", 403 },
@@ -793,7 +820,7 @@ static void a_check_changes_nothing_and_tells_each_permission(void **state)
 	account_settle(s, BY_NODEGROUP);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CHECK),
 			     { "GetCallerIdentity", "<Arn>arn:aws:sts::1:assumed-role/preheat/x</Arn>", 0 },
-			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "0", ""), 0 },
+			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 },
 			     { "DescribeScalingActivities&AutoScalingGroupName=a&MaxRecords=1", denied, 403 },
 			     { "DescribeWarmPool&AutoScalingGroupName=a", "Throttling:Rate exceeded", 400 },
 			     { HOOKS_ASKED, denied, 403 }, { SIZE("-1"), "ValidationError:1 validation error", 400 },
@@ -853,7 +880,7 @@ int main(void)
 		TEST(a_lower_size_of_the_owner_is_not_held_up),
 		TEST(protection_is_lifted_from_what_is_ours_no_more),
 		TEST(a_group_protects_what_is_new_where_it_may),
-		TEST(a_group_of_eks_is_not_set),
+		TEST(a_group_of_eks_is_named_as_one),
 		TEST(zones_that_are_balanced_are_told),
 		TEST(a_group_that_protects_by_itself_is_told),
 		TEST(growing_reads_first_and_protects_what_is_there),

@@ -1,0 +1,60 @@
+#include "state/guard_record.h"
+
+#include "state/history_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A fact of that name, which state/replica.c hands to followers at once: FIRST, and ids, which have no blanks. */
+static const char FIRST[] = "but";
+enum { NAME_MOST = 320 };
+
+static void name_of(const char *group, char name[NAME_MOST])
+{
+	snprintf(name, NAME_MOST, "guarded %s", group);
+}
+
+bool guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	char name[NAME_MOST];
+
+	name_of(group, name);
+	buf_text(&text, FIRST);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&text, " %s", machines[i]);
+	if (!history_begin_durable(h, e))
+		return false;
+	return history_run_durable(
+		h,
+		DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(text.text)),
+		e);
+}
+
+bool guard_record_forget(struct history *h, const char *group, struct error *e)
+{
+	char name[NAME_MOST];
+
+	name_of(group, name);
+	if (!history_begin_durable(h, e))
+		return false;
+	return history_run_durable(h, DB_QUERY(h->db, "DELETE FROM fact WHERE name = ?", DB_T(name)), e);
+}
+
+bool guard_record_find(struct history *h, const char *group, struct arena *a, const char ***machines, size_t *count)
+{
+	struct error e = { 0 };
+	char name[NAME_MOST];
+	const char *text;
+
+	name_of(group, name);
+	if (!history_fact(h, name, a, &text, &e) || strncmp(text, FIRST, strlen(FIRST)) != 0)
+		return false;
+	char *next = arena_strdup(a, text + strlen(FIRST), strlen(text) - strlen(FIRST));
+	*machines = arena_array(a, const char *, strlen(text) / 2 + 1);
+	*count = 0;
+	for (char *id; (id = strsep(&next, " "));)
+		if (*id)
+			(*machines)[(*count)++] = id;
+	return true;
+}
