@@ -169,6 +169,10 @@ static const struct {
 	{ "ignore-taint.cluster-autoscaler.kubernetes.io/", true, TAINT_STARTING, 0 },
 	{ "readiness.k8s.io/", true, TAINT_STARTING, 0 },
 	{ "node.cloudprovider.kubernetes.io/uninitialized", false, TAINT_STARTING, 0 },
+	/* The node controller takes them off some seconds after the condition that they follow. */
+	{ "node.kubernetes.io/not-ready", false, TAINT_STARTING, 0 },
+	{ "node.kubernetes.io/unreachable", false, TAINT_STARTING, 0 },
+	{ "node.kubernetes.io/network-unavailable", false, TAINT_STARTING, 0 },
 };
 
 static bool is_key(const char *key, const char *wanted, bool is_prefix)

@@ -144,6 +144,27 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 	return size_shows && standby_shows && removals_show(a, d, began);
 }
 
+static bool is_named(const struct accepted *a, const char *id)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (!strcmp(a->removals[i].id, id))
+			return true;
+	return false;
+}
+
+bool accepted_forgets(const struct accepted *a, const struct group_description *before,
+		      const struct group_description *d, millis began, int64_t last_failure)
+{
+	bool is_recent = a->least >= 0 && began < a->least_until && !has_failed_since(a, d, last_failure);
+
+	for (size_t i = 0; is_recent && d->desired == before->desired && i < before->machine_count; i++) {
+		const struct machine *m = &before->machines[i];
+		if (m->state == MACHINE_PENDING && !m->is_standby && !is_named(a, m->id) && !find(d, m->id))
+			return true;
+	}
+	return false;
+}
+
 void accepted_seen(struct accepted *a, const struct group_description *d)
 {
 	for (size_t i = 0; i < a->count; i++)

@@ -860,7 +860,8 @@ void node_group_note_accepted(struct node_group *g, const struct accepted_call *
 
 bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began)
 {
-	return accepted_shows(&g->accepted, d, began, g->last_failure);
+	return accepted_shows(&g->accepted, d, began, g->last_failure) &&
+	       (!g->is_known || !accepted_forgets(&g->accepted, &g->seen, d, began, g->last_failure));
 }
 
 void node_group_see(struct node_group *g, struct provider_call *c)

@@ -237,7 +237,7 @@ static struct object *register_node(const struct cloud_machine *m)
 	struct value *v = value_of(
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
 		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s','%s':'%s'}},"
-		"'spec':{'providerID':'%s','taints':[{"
+		"'spec':{'providerID':'%s','taints':[{'key':'node.kubernetes.io/not-ready','effect':'NoSchedule'},{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
 		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, id);
@@ -299,6 +299,25 @@ const char *world_unrest(void)
 	return NULL;
 }
 
+/* The node controller notices a while after the kubelet that a node is ready: until then pods are kept away. */
+static void lift_not_ready(struct object *node)
+{
+	struct value *taints = value_at(node->value, "spec>taints"), *rest = value_of("[]");
+	bool is_there = false;
+
+	for (const struct value *t = taints->first; t; t = t->next)
+		if (value_is(t, "key", "node.kubernetes.io/not-ready"))
+			is_there = true;
+		else
+			value_add(rest, value_copy(t));
+	if (!is_there) {
+		value_free(rest);
+		return;
+	}
+	value_set(node->value, "spec>taints", rest);
+	apiserver_changed(node);
+}
+
 static void kubelet(const struct cloud_machine *m)
 {
 	struct object *node = world_node_of(m->id);
@@ -314,6 +333,7 @@ static void kubelet(const struct cloud_machine *m)
 	millis device = m->was_stopped ? 5 * SECOND : cloud_delay(m, "device", 15 * SECOND, 30 * SECOND);
 	if (m->is_instant)
 		reg = device = 0;
+	millis noticed = cloud_delay(m, "ready", 2 * SECOND, 15 * SECOND);
 	if (!node && up >= reg / 2 && !m->never_registers)
 		node = register_node(m);
 	if (!node)
@@ -323,6 +343,8 @@ static void kubelet(const struct cloud_machine *m)
 		set_condition(value_at(node->value, "status"), "Ready", true, "KubeletReady");
 		apiserver_changed(node);
 	}
+	if (up >= reg + noticed)
+		lift_not_ready(node);
 	if (up >= reg + device && !has_gpus && !m->has_no_device) {
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", value_of("'%d'", m->group->gpus));
 		apiserver_changed(node);

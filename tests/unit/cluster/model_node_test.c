@@ -150,6 +150,9 @@ static const struct {
 	{ "still starting", "",
 	  "'taints':[{'key':'startup-taint.cluster-autoscaler.kubernetes.io/driver','effect':'NoSchedule'}]", false,
 	  false, false, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "ready, which nobody noticed yet", "",
+	  "'taints':[{'key':'node.kubernetes.io/not-ready','effect':'NoSchedule'}]", false, false, false, false,
+	  NODE_UNCLAIMED, NODE_STAYS },
 	{ "a status", "", "'taints':[{'key':'status-taint.cluster-autoscaler.kubernetes.io/x','effect':'NoSchedule'}]",
 	  true, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
 };

@@ -56,6 +56,29 @@ static void looks_out_of_order_buy_nothing_again(void **state)
 	assert_int_equal(starts.count, 3);
 }
 
+/* What boots is in one look and not in the next, at the size that was asked for: the list is of before. */
+static void what_boots_is_not_gone_by_an_old_list(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 1);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	look_for(t, 15 * SECOND);
+	cloud.count = 1;
+	look_for(t, 30 * SECOND);
+	assert_int_equal(starts.count, 1);
+	assert_int_equal(starts.event_count, 0);
+	cloud.count = 2;
+	look_for(t, 15 * SECOND);
+	cloud.count = 1;
+	look_for(t, LAG_MOST); /* it is gone indeed */
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(starts.event_count, 1);
+}
+
 static void a_machine_that_went_does_not_come_back_by_an_old_look(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -364,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(an_old_look_after_a_growth_buys_nothing_again),
 		CASE(looks_out_of_order_buy_nothing_again),
+		CASE(what_boots_is_not_gone_by_an_old_list),
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
 		CASE(a_size_that_falls_after_its_machines_is_ours),
 		CASE(a_size_that_never_falls_is_what_there_is),
