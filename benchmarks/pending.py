@@ -46,7 +46,7 @@ def is_gone(s, name):
 
 
 def until_all_run(s, name):
-    """Seconds from the request for the Deployment until all of its pods are bound, and until all are ready."""
+    """Seconds from the request for the Deployment until all of its pods are bound, and until all are ready; nodes then."""
     began = time.monotonic()
     s.kube.create(work(name))
     pods = lambda: [p for _, p in s.pods(name, False)]
@@ -55,7 +55,7 @@ def until_all_run(s, name):
     bound = time.monotonic() - began
     if not process.until(lambda: sum(p['ready'] for p in pods()) == PODS, 300, 0.02):
         raise SystemExit(f'{name}: not all of its pods are ready after 300 s')
-    return bound, time.monotonic() - began
+    return bound, time.monotonic() - began, len(s.watches['Node'].snapshot())
 
 
 def clear(s, name):
@@ -105,6 +105,7 @@ def measure(s):
     s.open_eyes()
     s.accounts('preheat-a')
     karpenter.NODE_POOL = karpenter_pool()
+    karpenter.size = lambda _: 0  # it has none: not static
     karpenter.start_karpenter(s, folder)
     s.must('kubectl', 'delete', 'nodepool', 'gpu')
     hosts = karpenter.Hosts(s)
@@ -114,10 +115,11 @@ def measure(s):
         took['Preheat'].append(preheat(s, number))
         took['Karpenter'].append(rival(s, number))
     hosts.ended.set()
-    print(f'\n| {PODS} pending pods, one machine each | bound, s | ready, s | each ready |\n|---|---|---|---|')
+    print(f'\n| {PODS} pending pods, one machine each | bound, s | ready, s | each ready | machines |\n|---|---|---|---|---|')
     for name, rounds in took.items():
         bound, ready = (statistics.median(r[i] for r in rounds) for i in (0, 1))
-        print(f"| {name} | {bound:.1f} | {ready:.1f} | {', '.join(f'{r[1]:.1f}' for r in rounds)} |")
+        print(f"| {name} | {bound:.1f} | {ready:.1f} | {', '.join(f'{r[1]:.1f}' for r in rounds)} | "
+              f"{max(r[2] for r in rounds)} |")
 
 
 if __name__ == '__main__':
