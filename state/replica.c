@@ -247,6 +247,15 @@ bool replica_head(struct history *h, struct replica_tail *out, struct error *e)
 	return replica_end(h, REPLICA_PAST, out, e);
 }
 
+bool replica_was_thinned(struct history *h)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *from = "";
+	struct error ignored;
+
+	return history_fact(h, "kept_from", &a, &from, &ignored) && *from;
+}
+
 /* --- the leader --- */
 
 /* What a batch is about: the parameters of the questions. */

@@ -24,6 +24,8 @@ struct replica_tail {
 struct history *replica_open(const char *path, struct error *e);
 bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) MUST_USE; /* REPLICA_NEXT */
 bool replica_head(struct history *h, struct replica_tail *out, struct error *e) MUST_USE; /* REPLICA_PAST */
+/* Its oldest ticks went (history_retain_...()): no past can be put before what is left. */
+bool replica_was_thinned(struct history *h);
 
 /*
  * Appends what is asked for to `out`, nothing when there is nothing: at least one tick, else about `max_bytes`.

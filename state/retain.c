@@ -319,18 +319,23 @@ bool history_make_room(struct history *h, int64_t rows, struct error *e)
 
 bool history_retain_bytes(struct history *h, int64_t bytes, int64_t rows, bool *more, struct error *e)
 {
+	struct history_span before, after;
 	struct piece p;
 	int64_t used;
 
-	if (!history_commit(h, e) || !find_piece(h, &p, more, e) ||
+	if (!history_commit(h, e) || !history_span(h, &before, e) || !find_piece(h, &p, more, e) ||
 	    !db_read_ints(DB_QUERY(h->db,
 				   "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
 				   " pragma_freelist_count, pragma_page_size WHERE ?",
 				   DB_I(1)),
 			  &used, 1, NULL, e))
 		return false;
-	*more = *more || used > bytes;
-	return *more ? make_room(h, rows, e) : give_back(h, more, e);
+	if (!*more && used <= bytes)
+		return give_back(h, more, e);
+	if (!make_room(h, rows, e) || !history_span(h, &after, e))
+		return false;
+	*more = *more || after.first_tick > before.first_tick; /* the last hour or so stays, however large it is */
+	return true;
 }
 
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e)

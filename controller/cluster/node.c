@@ -151,7 +151,7 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 	}
 }
 
-enum taint_meaning { TAINT_STARTING, TAINT_OURS, TAINT_OWNED, TAINT_INTERRUPTED };
+enum taint_meaning { TAINT_STARTING, TAINT_LAGGING, TAINT_OURS, TAINT_OWNED, TAINT_INTERRUPTED };
 
 /* Of Kubernetes, of autoscalers on any cloud, and our own; those of clouds are in node_taint_marks. */
 static const struct {
@@ -170,9 +170,9 @@ static const struct {
 	{ "readiness.k8s.io/", true, TAINT_STARTING, 0 },
 	{ "node.cloudprovider.kubernetes.io/uninitialized", false, TAINT_STARTING, 0 },
 	/* The node controller takes them off some seconds after the condition that they follow. */
-	{ "node.kubernetes.io/not-ready", false, TAINT_STARTING, 0 },
-	{ "node.kubernetes.io/unreachable", false, TAINT_STARTING, 0 },
-	{ "node.kubernetes.io/network-unavailable", false, TAINT_STARTING, 0 },
+	{ "node.kubernetes.io/not-ready", false, TAINT_LAGGING, 0 },
+	{ "node.kubernetes.io/unreachable", false, TAINT_LAGGING, 0 },
+	{ "node.kubernetes.io/network-unavailable", false, TAINT_LAGGING, 0 },
 };
 
 static bool is_key(const char *key, const char *wanted, bool is_prefix)
@@ -207,6 +207,8 @@ static void read_taint(struct node *n, const char *key)
 			continue;
 		if (meanings[k].meaning == TAINT_STARTING)
 			n->is_ready = false;
+		if (meanings[k].meaning == TAINT_LAGGING)
+			n->is_kept_off = true;
 		if (meanings[k].meaning == TAINT_OURS)
 			n->is_draining = true;
 		if (meanings[k].meaning == TAINT_OWNED)
@@ -219,8 +221,11 @@ static void read_taint(struct node *n, const char *key)
 
 static void read_taints(struct node *n)
 {
+	n->is_kept_off = false;
 	for (size_t i = 0; i < intern_count(n->taints); i++)
 		read_taint(n, n->taints->items[i].key);
+	n->is_kept_off &= n->is_ready;
+	n->is_ready &= !n->is_kept_off;
 }
 
 static bool says_true(const struct condition_record *condition)
@@ -282,7 +287,10 @@ static void read_times(const struct cluster *c, struct node *n, const struct nod
 	millis turned = model_moment(c, seen, ready == NULL ? 0 : ready->changed_at);
 	if (turned < n->registered_at) /* clocks differ; no stage takes less than nothing */
 		turned = n->registered_at;
-	n->ready_since = !n->is_ready ? 0 : before->ready_since != 0 ? before->ready_since : turned;
+	bool was_ready = n->is_ready || n->is_kept_off; /* for whoever measures how long that took */
+	n->ready_since = !was_ready ? 0 : before->ready_since != 0 ? before->ready_since : turned;
+	if (says_true(ready)) /* a taint says otherwise, and not since when */
+		turned = seen->arrived;
 	n->unready_since = n->is_ready ? 0 : before->unready_since != 0 ? before->unready_since : turned;
 	settle_gpu_at(n, before->gpu_at, seen->arrived, seen->is_from_list && !before->is_known);
 }

@@ -30,8 +30,9 @@ struct node {
 				   without */
 	int group;		/* index among the groups given, -1 when it is in none */
 
-	bool is_known; /* false: a pod names it and no node object was seen yet */
-	bool is_ready; /* condition Ready is True, and no startup taint is left */
+	bool is_known;	  /* false: a pod names it and no node object was seen yet */
+	bool is_ready;	  /* condition Ready is True, and no taint of a start is left */
+	bool is_kept_off; /* it would be, and Kubernetes has not taken its taint off yet */
 	bool is_cordoned;
 	bool is_draining;  /* annotation or taint preheat.dev/draining */
 	bool is_leaving;   /* the object is being deleted */
@@ -40,7 +41,7 @@ struct node {
 	enum node_interruption interruption;
 
 	millis registered_at; /* the object was created */
-	millis ready_since;   /* 0 while it is not ready */
+	millis ready_since;   /* 0 while it is not ready; is_kept_off: it is */
 	millis unready_since; /* 0 while it is ready */
 	millis gpu_at;	      /* a GPU became allocatable; 0 while none is */
 

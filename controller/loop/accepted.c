@@ -157,6 +157,8 @@ bool accepted_forgets(const struct accepted *a, const struct group_description *
 {
 	bool is_recent = a->least >= 0 && began < a->least_until && !has_failed_since(a, d, last_failure);
 
+	for (size_t i = 0; i < d->machine_count; i++)
+		is_recent = is_recent && find(before, d->machines[i].id);
 	for (size_t i = 0; is_recent && d->desired == before->desired && i < before->machine_count; i++) {
 		const struct machine *m = &before->machines[i];
 		if (m->state == MACHINE_PENDING && !m->is_standby && !is_named(a, m->id) && !find(d, m->id))

@@ -51,7 +51,8 @@ void accepted_note(struct accepted *a, const struct accepted_call *c);
  */
 bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure);
 /* Whether a read lacks a machine that boots by the one believed before and that we did not name, at the same size and
- * without a word: for LAG_MOST after the size was raised that is an older copy. Who ended it is believed then. */
+ * without a word: for LAG_MOST after the size was raised that is an older copy. A read that shows one which was not
+ * there is newer. */
 bool accepted_forgets(const struct accepted *a, const struct group_description *before,
 		      const struct group_description *d, millis began, int64_t last_failure);
 /* A read that was believed: what it shows is what later ones must show. */

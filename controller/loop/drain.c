@@ -89,6 +89,7 @@ struct drain {
 	bool has_complained;
 	bool is_stray; /* a mark that was left over, no drain of ours */
 	bool moves;    /* one pod after the other, to places that are known */
+	bool is_replaced;
 };
 
 /* The drain of a node that is not over; NULL without. */
@@ -911,12 +912,15 @@ static bool must_wait(struct drain *d, const struct node *n)
 	return true;
 }
 
-/* Machines of its group went since it began: with this one fewer than the least would be left. */
-static bool breaks_least(const struct drain *d)
+/* Machines of its group went since it began: with this one fewer than the least would be left. Who is replaced, or may
+ * be taken by the cloud, goes all the same. */
+static bool breaks_least(const struct drain *d, const struct node *n)
 {
 	const struct controller *c = d->controller;
+	bool is_surplus = c->has_decided && !d->is_replaced && n && n->interruption == NODE_STAYS &&
+			  !reservation_leaves(c, d->group);
 
-	return d->step <= DRAIN_EVICT && d->fate != FATE_LEND && d->group >= 0 && !reservation_leaves(c, d->group) &&
+	return is_surplus && d->step <= DRAIN_EVICT && d->fate != FATE_LEND && d->group >= 0 &&
 	       scale_down_room(c, (size_t)d->group) < 0;
 }
 
@@ -952,7 +956,7 @@ static void step(struct drain *d)
 		give_up(d, BLOCKED);
 	} else if (may_stay && is_late(d)) {
 		give_up(d, "timed-out");
-	} else if (may_stay && breaks_least(d)) {
+	} else if (may_stay && breaks_least(d, n)) {
 		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[d->pool].name),
 			 LOG_S("why", "fewer machines than its group's least would be left"), LOG_END);
 		give_up(d, "least");
@@ -1026,6 +1030,15 @@ bool drain_begin_move(struct controller *c, const struct node *n, size_t pool, c
 
 	if (has_begun)
 		drain_of(c, n->name)->moves = true;
+	return has_begun;
+}
+
+bool drain_begin_replacing(struct controller *c, const struct node *n, size_t pool, const char *why)
+{
+	bool has_begun = drain_begin(c, n, pool, FATE_REMOVE, why);
+
+	if (has_begun)
+		drain_of(c, n->name)->is_replaced = true;
 	return has_begun;
 }
 

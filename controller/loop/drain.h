@@ -45,6 +45,8 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 /* The same, of a node whose pods have a place elsewhere: each is asked once those before it are there
  * (consolidation_step()). It is given up where what is left has none any more. */
 bool drain_begin_move(struct controller *c, const struct node *n, size_t pool, const char *why);
+/* The same, of a node that is no good: also where its group is left with fewer than its least. */
+bool drain_begin_replacing(struct controller *c, const struct node *n, size_t pool, const char *why);
 /* It could not be emptied a while ago, and is left alone. */
 bool drain_is_backed_off(const struct controller *c, const char *node);
 bool drain_is_under_way(const struct controller *c, const char *node);

@@ -146,12 +146,12 @@ static bool open_copy(struct follower *f)
 
 	if (f->copy)
 		return true;
-	f->was_whole = false;
 	f->copy = replica_open(f->controller->settings.history_path, &e);
 	if (!f->copy)
 		log_warn("history-copy-not-opened", LOG_E(&e), LOG_END);
 	else /* for the day that we lead: copying does not give it up */
 		reserve_make(f->controller->settings.history_path, reserve_free(f->controller->settings.history_path));
+	f->was_whole = f->copy && replica_was_thinned(f->copy);
 	return f->copy != NULL;
 }
 

@@ -18,7 +18,7 @@ static millis past(const struct controller *c, millis at)
 static struct node_stages stages_of(const struct controller *c, const struct node *n)
 {
 	return (struct node_stages){ .registered = past(c, n->registered_at),
-				     .ready = past(c, n->ready_since),
+				     .ready = n->is_ready ? past(c, n->ready_since) : 0,
 				     .device = past(c, n->gpu_at) };
 }
 
@@ -308,7 +308,7 @@ static void replace(struct controller *c, const struct start *s, const char *why
 	else if (is_needed && p)
 		drain_evict_pod(c, p);
 	else if (is_known && !is_needed)
-		keep_least(c, s, drain_begin(c, n, s->pool, FATE_REMOVE, why));
+		keep_least(c, s, drain_begin_replacing(c, n, s->pool, why));
 	else if (m && !n)
 		keep_least(c, s, node_group_remove(g, s->machine, PROVIDER_REMOVE));
 }

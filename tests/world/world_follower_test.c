@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -207,6 +208,14 @@ static int64_t size_of(int who)
 	return s.st_size;
 }
 
+static bool is_set_aside(int who)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s.1", replica_history(who));
+	return access(path, F_OK) == 0;
+}
+
 /* Both have a disk that holds some hours. The oldest goes on each, the newest stays the same, and no past is copied
  * that would go again. */
 static void a_small_disk_holds_the_newest(void **state)
@@ -230,10 +239,17 @@ static void a_small_disk_holds_the_newest(void **state)
 		assert_true(span_of(who).last_tick - span_of(who).first_tick > 500);
 	}
 	assert_int_equal(span_of(0).last_tick, span_of(1).last_tick);
+	/* Begun anew it has no past to ask for, and sets nothing aside. */
+	replica_stop(1);
+	replica_start(1, &small);
+	run(HOUR);
+	assert_int_equal(span_of(0).last_tick, span_of(1).last_tick);
+	assert_false(is_set_aside(1));
 	replica_kill(0);
 	until(second_leads, 2 * MINUTE);
 	run(LONG);
 	assert_true(size_of(1) < SMALL * 3 / 2);
+	assert_false(is_set_aside(1));
 }
 
 int main(void)

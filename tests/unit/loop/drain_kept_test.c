@@ -261,6 +261,7 @@ static void what_is_released_now_is_not_called_off(void **state)
 static void who_would_leave_fewer_than_the_least_is_kept(void **state)
 {
 	(void)state;
+	c->has_decided = true;
 	have_pod(c, "a", CHAT, "m1", true);
 	have_pod(c, "b", CHAT, "m2", true);
 	server.budget_holds = true;
@@ -273,6 +274,25 @@ static void who_would_leave_fewer_than_the_least_is_kept(void **state)
 	act_soon(c);
 	pass(20 * SECOND);
 	assert_int_equal(drains_in_group(c, 0), 1);
+}
+
+/* What the cloud may take in any case goes, and what is no good: only surplus stays for the least. */
+static void who_may_be_taken_or_is_replaced_is_not_kept_for_the_least(void **state)
+{
+	(void)state;
+	c->has_decided = true;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	server.budget_holds = true;
+	assert_true(drain_begin_replacing(c, cluster_node(c->cluster, "m1"), 0, "no GPU became allocatable"));
+	go("m2", FATE_REMOVE);
+	pass(SECOND);
+	machine_count[0] = 2;
+	cloud_tells(c, 0);
+	act_soon(c);
+	pass(20 * SECOND);
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_false(drain_is_under_way(c, "m2"));
 }
 
 /* What the cloud will not end is not emptied for it. */
@@ -303,6 +323,7 @@ int main(void)
 		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
 		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(who_would_leave_fewer_than_the_least_is_kept),
+		TEST(who_may_be_taken_or_is_replaced_is_not_kept_for_the_least),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),
