@@ -617,22 +617,6 @@ static void delete_machines(struct aks_call *x, const struct machine *const *mac
 	ask(x, "POST", write_url(x, "/deleteMachines"), answered);
 }
 
-/* Who sized it meanwhile is found by a look: the size that was decided would undo that, and launch more than was
- * decided. */
-static bool has_not_fallen(struct aks_call *x, int64_t count)
-{
-	struct provider_call *c = x->base.call;
-
-	if (c->change <= 0 || c->desired - count <= c->change)
-		return true;
-	error_set(&c->error, ERROR_CONFLICT,
-		  "the pool has %" PRId64 " machines, where %" PRId64 " were when %" PRId64
-		  " more were decided; it is looked at again first",
-		  count, c->desired - c->change, c->change);
-	finish(x);
-	return false;
-}
-
 static void grow(struct aks_call *x)
 {
 	int64_t desired = x->base.call->desired, count = x->pool.count;
@@ -640,7 +624,7 @@ static void grow(struct aks_call *x)
 
 	if (count >= desired && !is_retry)
 		finish(x);
-	else if (has_not_fallen(x, count) && is_free(x))
+	else if (is_free(x))
 		put_count(x, desired);
 }
 

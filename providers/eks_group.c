@@ -660,11 +660,6 @@ static bool decide_grow(const struct deciding *d, bool launches, struct error *e
 				 desired, g->max, g->name);
 	if (desired <= g->desired)
 		return true;
-	if (d->call->change > 0 && desired - g->desired > d->call->change)
-		return error_set(e, ERROR_CONFLICT,
-				 "the desired size of Auto Scaling group %s is %" PRId64 ", where %" PRId64
-				 " was when %" PRId64 " more were decided; it is looked at again first",
-				 g->name, g->desired, desired - d->call->change, d->call->change);
 	if (!g->may_launch)
 		return error_set(e, ERROR_INVALID,
 				 "the process Launch of Auto Scaling group %s is suspended; resume it", g->name);
@@ -673,6 +668,9 @@ static bool decide_grow(const struct deciding *d, bool launches, struct error *e
 	d->change->target = desired;
 	d->change->must_size = g->pool.exists || !launches;
 	d->change->to_launch = d->change->must_size ? 0 : desired - g->desired;
+	/* This read may be older than the one that the caller decided on. */
+	if (d->call->change > 0 && d->change->to_launch > d->call->change)
+		d->change->to_launch = d->call->change;
 	protect_others(d);
 	return true;
 }

@@ -403,8 +403,7 @@ static bool is_crowded_out(const struct node_group *g)
 	const struct operation *o = &g->operation;
 	bool was_refused = o->attempts == 1 && o->trouble.kind == ERROR_CONFLICT;
 
-	return (node_group_is_owners(g) || node_group_is_emptied(g)) &&
-	       (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
+	return node_group_is_owners(g) && (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
 }
 
 /* After a look: the operation under way is over, or its answer was lost and it is sent again. */
