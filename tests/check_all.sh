@@ -66,10 +66,10 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. A scenario takes a fifth of a core and waits else, so there is one test more at once
-# than there are cores, and what takes the processor runs beside them, in what they leave of it.
+# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
+# they leave of it.
 begin_tests() {
-	ctest --preset dev --parallel $(($(nproc) + 1)) --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
+	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
 		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
 	tests=$!
 	trap 'kill "$tests" 2>/dev/null || true' EXIT

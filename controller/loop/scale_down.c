@@ -84,7 +84,7 @@ static bool cancel_unasked(struct controller *c, size_t pool, size_t position, s
 
 	if (chosen && (chosen->is_swap || start_is_unasked(c, chosen)))
 		return false;
-	for (size_t other = c->starts.count; other-- > 0;) {
+	for (size_t other = c->starts.items ? c->starts.count : 0; other-- > 0;) {
 		const struct start *s = &c->starts.items[other];
 		size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
 		if (s->pool != pool || s->group == (int64_t)position || !start_is_unasked(c, s) ||
