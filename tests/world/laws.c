@@ -509,7 +509,7 @@ static int64_t least_of_group(const struct cloud_group *g, int who)
 
 	for (size_t i = 0; p && p->fleet && i < p->fleet->group_count; i++)
 		if (!strcmp(p->fleet->groups[i].name, g->name))
-			return p->fleet->groups[i].min_nodes;
+			return p->fleet->groups[i].ends_at ? 0 : p->fleet->groups[i].min_nodes;
 	return 0;
 }
 
@@ -521,13 +521,15 @@ static bool is_whole(const struct cloud_machine *m)
 	return m && m->step == STEP_RUNNING && !m->is_taken && !m->never_registers && !m->has_no_device && node;
 }
 
-/* What goes by itself, or never came, may go; machines that others added are not counted among what must stay. */
+/* What goes by itself, or never came, may go; machines that others added are not counted among what must stay. A
+ * reservation's are all gone at its end. */
 static void look_at_least(const struct cloud_call *c)
 {
 	int64_t of_manifest = least_of_group(c->group, c->from);
 	int64_t least = of_manifest > c->group->min ? of_manifest : c->group->min;
 
-	if (is_shrinking(c) && c->ended && laws.whole_before && !laws.are_shared && c->group->desired < least)
+	if (is_shrinking(c) && c->ended && laws.whole_before && !laws.are_shared && !c->group->ends_at &&
+	    c->group->desired < least)
 		laws_break("never_below_min", "%s: %" PRId64 " desired, min is %" PRId64, c->group->name,
 			   c->group->desired, least);
 }
