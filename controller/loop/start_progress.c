@@ -15,10 +15,11 @@ static millis past(const struct controller *c, millis at)
 	return at < now ? at : now;
 }
 
-static struct node_stages stages_of(const struct controller *c, const struct node *n)
+/* `takes_pods`: one was bound there, so it is kept off no more, whatever its object says yet. */
+static struct node_stages stages_of(const struct controller *c, const struct node *n, bool takes_pods)
 {
 	return (struct node_stages){ .registered = past(c, n->registered_at),
-				     .ready = n->is_ready ? past(c, n->ready_since) : 0,
+				     .ready = takes_pods ? past(c, n->ready_since) : 0,
 				     .device = past(c, n->gpu_at) };
 }
 
@@ -30,7 +31,7 @@ struct node_stages start_progress_stages(void *user, const char *machine)
 		const struct machine *m = node_group_machine(c->groups[i], machine);
 		const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 		if (n && n->is_known)
-			return stages_of(c, n);
+			return stages_of(c, n, n->is_ready);
 	}
 	return (struct node_stages){ 0 };
 }
@@ -66,9 +67,9 @@ size_t start_progress_unready(void *user, size_t group, struct arena *a, const c
 	return count;
 }
 
-static void node_moved(struct controller *c, const struct node *n)
+static void node_moved(struct controller *c, const struct node *n, bool takes_pods)
 {
-	struct node_stages stages = stages_of(c, n);
+	struct node_stages stages = stages_of(c, n, takes_pods);
 
 	if (n->group >= 0 && machine_of_node(c, n)[0])
 		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
@@ -180,7 +181,7 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	if (!starts_of_pod(&c->starts, uid) && p->state != POD_READY &&
 	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, machine_of_node(c, p->node), uid))
 		adopt_pod(c, p, position, uid, at);
-	node_moved(c, p->node);
+	node_moved(c, p->node, true);
 	struct pod_stages stages = { .uid = uid,
 				     .scheduled = past(c, p->scheduled_at),
 				     .started = past(c, p->started_at),
@@ -199,7 +200,7 @@ void start_progress_event(void *user, const struct cluster_event *e)
 		if (e->what == CLUSTER_NODE_GONE)
 			node_lost(c, e->node);
 		else
-			node_moved(c, e->node);
+			node_moved(c, e->node, e->node->is_ready);
 		/* What its pods told while its object was away was of no node of ours. */
 		for (size_t i = 0; e->what == CLUSTER_NODE_ADDED && i < fleet_of(c)->pool_count; i++)
 			start_progress_adopt(c, e->node, i);

@@ -105,15 +105,11 @@ static void a_start_is_shorter_by_what_overlaps(void **state)
 	for (int i = 0; i < STAGE_COUNT; i++)
 		print_message("%s: %lld s, with prefetch %lld s\n", stage_name((enum stage)i),
 			      (long long)(without.stages[i] / SECOND), (long long)(with.stages[i] / SECOND));
-	/* Kubernetes takes up to 15 s to notice that a node is ready, which moves time from one stage to the next. */
-	millis before = 0, before_with = 0;
-	for (int i = 0; i <= STAGE_DEVICE; i++) {
-		before += without.stages[i];
-		before_with += with.stages[i];
-	}
-	assert_in_range(before_with, before - 15 * SECOND, before + 15 * SECOND);
+	for (int i = 0; i <= STAGE_DEVICE; i++)
+		assert_in_range(with.stages[i], without.stages[i] - SECOND, without.stages[i] + SECOND);
 	millis saved = without.stages[STAGE_IMAGE] - with.stages[STAGE_IMAGE];
-	assert_in_range(saved, SECOND, 20 * SECOND);
+	/* Kubernetes takes a while to notice that the node is ready, and keeps the pull away until then. */
+	assert_in_range(saved, SECOND, with.stages[STAGE_DEVICE] + 2 * SECOND);
 	assert_true(with.total < without.total);
 }
 
