@@ -251,6 +251,19 @@ static struct victims find_victims(const struct controller *c, size_t pool, size
 	return found;
 }
 
+/* Their nodes are gone, and lists of the cloud that are a minute old still have them. */
+static int64_t machines_without_node(const struct controller *c, const struct node_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		count += m->state == MACHINE_RUNNING && machine_counts(m) && !node_group_is_removing(g, m->id) &&
+			 !cluster_node_by_machine(c->cluster, m->provider_id) && !starts_know_machine(&c->starts, m->id);
+	}
+	return count;
+}
+
 int64_t scale_down_room(const struct controller *c, size_t group)
 {
 	const struct node_group *g = c->groups[group];
@@ -259,7 +272,7 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 	if (!g->is_known)
 		return INT64_MAX;
 	least = g->seen.min > least ? g->seen.min : least;
-	return node_group_size(g) - drains_in_group(c, (int)group) - least;
+	return node_group_size(g) - machines_without_node(c, g) - drains_in_group(c, (int)group) - least;
 }
 
 int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a)
