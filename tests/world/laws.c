@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINES = 400, LINE = 220, ACCEPTED = 512 };
+enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16 };
 
 /* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
 static const millis RENEW_DEADLINE = 10 * SECOND + 30;
@@ -59,6 +59,13 @@ static struct {
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t planned_before[WORLD_APPS];
 	millis planned_at[WORLD_APPS];
+	struct sized {
+		int64_t desired;
+		millis since;	   /* it is of that size */
+		millis resized_at; /* by others, of the last one that was looked at */
+		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
+		millis grown_at;
+	} sized[SIZED];
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
 } laws;
 
@@ -284,6 +291,41 @@ static bool is_switched_off(const struct cloud_group *g)
 {
 	return g->wire != CLOUD_AKS && g->resized.is_schedule && !g->resized.to && !g->desired &&
 	       wire_now() - g->resized.at > 5 * MINUTE;
+}
+
+static struct sized *sized(const struct cloud_group *g)
+{
+	for (size_t i = 0; i < SIZED && cloud_group_at(i); i++)
+		if (cloud_group_at(i) == g)
+			return &laws.sized[i];
+	abort();
+}
+
+/* Who lowers it just after it grew, or after raising it, fights with somebody: world_nemesis has that, too. */
+static void note_size(const struct cloud_group *g)
+{
+	struct sized *s = sized(g);
+
+	if (g->resized.at > s->resized_at)
+		s->lowered_at = g->resized.to < g->resized.from && wire_now() - s->since > 3 * MINUTE &&
+						wire_now() - s->grown_at > 12 * MINUTE
+					? wire_now()
+					: 0;
+	s->resized_at = g->resized.at;
+	if (g->desired != s->desired)
+		s->since = wire_now();
+	s->desired = g->desired;
+}
+
+/* By others, within the ten minutes for which they are let. What grows to a size looks at it before; elsewhere, where
+ * machines are launched beside what is there, only the next look shows it. */
+static bool is_lowered(const struct cloud_group *g)
+{
+	bool looks_before = g->wire == CLOUD_AKS || (g->wire == CLOUD_EKS && !g->launches);
+	millis passed = wire_now() - sized(g)->lowered_at - g->reads.lag;
+
+	return sized(g)->lowered_at && passed > (looks_before ? 30 : 80) * SECOND &&
+	       wire_now() - sized(g)->lowered_at < 9 * MINUTE;
 }
 
 /* What an owner began is never undone. */
@@ -737,6 +779,10 @@ static void before_call(const struct cloud_call *c)
 			   c->group->busy_with);
 	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
 		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
+	note_size(c->group);
+	if (is_lowered(c->group) && strcmp(c->verb, "grow") == 0)
+		laws_break("owner_is_let", "%s of %s to %" PRId64 ", which somebody lowered to %" PRId64, c->verb,
+			   c->group->name, c->asked, c->group->resized.to);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
@@ -759,6 +805,8 @@ static void called(const struct cloud_call *c)
 	trace_write(line);
 	laws.called_at = wire_now();
 	note_accepted(c);
+	if (c->launched || c->woken)
+		*sized(c->group) = (struct sized){ c->group->desired, wire_now(), c->group->resized.at, 0, wire_now() };
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
@@ -780,6 +828,7 @@ void laws_look(void)
 	look_at_prefetches();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
+		note_size(g);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */
 		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,
