@@ -301,13 +301,15 @@ static struct sized *sized(const struct cloud_group *g)
 	abort();
 }
 
-/* Who lowers it just after it grew, or after raising it, fights with somebody: world_nemesis has that, too. */
+/* Who lowers it just after it grew, or after raising it, fights with somebody; what falls during an operation of an
+ * owner falls with that. */
 static void note_size(const struct cloud_group *g)
 {
 	struct sized *s = sized(g);
 
 	if (g->resized.at > s->resized_at)
-		s->lowered_at = g->resized.to < g->resized.from && wire_now() - s->since > 3 * MINUTE &&
+		s->lowered_at = g->resized.to < g->resized.from && !g->busy_with &&
+						wire_now() - s->since > 3 * MINUTE &&
 						wire_now() - s->grown_at > 12 * MINUTE
 					? wire_now()
 					: 0;
