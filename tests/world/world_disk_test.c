@@ -5,6 +5,7 @@
 #include "tests/unit/state/failing_disk.h"
 #include "tests/world/laws.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@
 #define DISK_BYTES ((int64_t)100 << 20)
 
 static int64_t strangers; /* bytes of others on it */
+static bool is_quota;	  /* what limits it is not what it tells of itself */
 
 static int64_t bytes_of(const char *path, const char *end)
 {
@@ -51,8 +53,18 @@ int __wrap_statvfs(const char *path, struct statvfs *v)
 {
 	bool has_none = disk.is_full && strstr(path, "/1-");
 
-	*v = (struct statvfs){ .f_frsize = 1, .f_bavail = has_none ? 0 : (fsblkcnt_t)bytes_free() };
+	*v = (struct statvfs){ .f_frsize = 1,
+			       .f_bavail = is_quota   ? (fsblkcnt_t)DISK_BYTES * 10
+					   : has_none ? 0
+						      : (fsblkcnt_t)bytes_free() };
 	return 0;
+}
+
+int __real_posix_fallocate(int file, off_t at, off_t len);
+int __wrap_posix_fallocate(int file, off_t at, off_t len);
+int __wrap_posix_fallocate(int file, off_t at, off_t len)
+{
+	return disk.is_full || len > bytes_free() ? EDQUOT : __real_posix_fallocate(file, at, len);
 }
 
 static void others_leave(int64_t bytes)
@@ -94,6 +106,7 @@ static int set_up(void **state)
 	disk.spares = NULL;
 	disk.is_full = false;
 	strangers = 0;
+	is_quota = false;
 	laws_expect_errors(true); /* the log says that it is full */
 	world_group("chat-od", "chat", 1, 0, 8, 1);
 	chat = world_app("chat", 1, 1, "25%");
@@ -207,6 +220,58 @@ static void nothing_is_done_that_is_not_recorded(void **state)
 	assert_true(reserve_is_there(replica_history(0)));
 }
 
+/* A quota, which the disk does not tell of: a write that fails is the first to show it. */
+static void fill_quota(void)
+{
+	is_quota = true;
+	replica_start(0, &alone);
+	run(4 * HOUR);
+	assert_true(reserve_is_there(replica_history(0)));
+	others_leave(0);
+}
+
+static void growth_goes_on_where_a_quota_is_used_up(void **state)
+{
+	(void)state;
+	fill_quota();
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	run(3 * HOUR);
+	assert_false(reserve_is_there(replica_history(0)));
+	others_leave(0); /* nor is there room for what its reserve was */
+	int64_t ticks = replica_published(0)->ticks;
+	run(3 * HOUR);
+	chat->rate = 0.2;
+	until(is_small, 2 * HOUR);
+	assert_true(replica_published(0)->ticks > ticks + 3 * 200);
+	assert_true(replica_published(0)->is_history_disk_full);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+	strangers = 0;
+	run(20 * MINUTE);
+	assert_true(reserve_is_there(replica_history(0)));
+	assert_false(replica_published(0)->is_history_disk_full);
+}
+
+/* With no room for a single byte nothing is done; it is told, and goes on as soon as there is some. */
+static void a_quota_that_leaves_nothing_is_waited_for(void **state)
+{
+	(void)state;
+	is_quota = true;
+	replica_start(0, &alone);
+	run(HOUR);
+	disk.is_full = true;
+	run(MINUTE);
+	chat->rate = 4;
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	assert_true(replica_published(0)->is_history_disk_full);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_UNAVAILABLE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+}
+
 /* --- a follower's disk --- */
 
 static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
@@ -288,6 +353,21 @@ static void a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room(void
 	assert_true(replica_leads(1));
 }
 
+/* The same where its disk tells of room that a quota does not give. */
+static void a_followers_quota_is_its_own(void **state)
+{
+	(void)state;
+	is_quota = true;
+	a_followers_full_disk_is_its_own(state);
+}
+
+static void a_follower_that_leads_on_a_used_up_quota_goes_on_once_there_is_room(void **state)
+{
+	(void)state;
+	is_quota = true;
+	a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room(state);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -300,8 +380,12 @@ int main(int argc, char **argv)
 		SCENARIO(growth_goes_on_where_no_byte_is_left),
 		SCENARIO(a_start_on_a_full_disk_leads),
 		SCENARIO(nothing_is_done_that_is_not_recorded),
+		SCENARIO(growth_goes_on_where_a_quota_is_used_up),
+		SCENARIO(a_quota_that_leaves_nothing_is_waited_for),
 		SCENARIO(a_followers_full_disk_is_its_own),
 		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
+		SCENARIO(a_followers_quota_is_its_own),
+		SCENARIO(a_follower_that_leads_on_a_used_up_quota_goes_on_once_there_is_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
