@@ -272,6 +272,44 @@ static void a_quota_that_leaves_nothing_is_waited_for(void **state)
 	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
 }
 
+static const char chat_spec[] =
+	"{'mode':'act','class':'interactive','objective':{'queueWait':'2s','attainment':'99%'},'workload':{'selector':{"
+	"'matchLabels':{'app':'chat'}},'scaleTargetRef':{'apiVersion':'apps/v1','kind':'Deployment','name':'chat'},"
+	"'gpusPerReplica':1,'maxSequences':8,'prefillTokensPerSecond':'25k','interTokenLatency':'30ms'},'signals':{"
+	"'engine':'vllm','scrape':{'port':8000,'path':'/metrics','interval':'15s'}},'nodeGroups':[{'name':'chat-od',"
+	"'provider':'simulated','simulated':{'endpoint':'http://cloud.world'},'zone':'z1','instanceType':'g5.xlarge',"
+	"'capacityType':'on-demand','gpusPerNode':1,'pricePerHour':1.21,'min':1,'max':8}],'leadTime':{'provision':{'"
+	"p50'"
+	":'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{'p50':'15s','p95':'30s'},'image':{'p50':"
+	"'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min':1},'scaleDown':{'after':'5m'}}";
+
+/* It cannot be recorded either: that of before stays in force until it can. */
+static void another_manifest_waits_for_room(void **state)
+{
+	static const struct replica_settings objects = { .watches_objects = true };
+
+	(void)state;
+	is_quota = true;
+	struct object *pool =
+		apiserver_create(KIND_WARM_POOL, value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool',"
+							  "'metadata':{'name':'chat','namespace':'llm','generation':1},"
+							  "'spec':%s}",
+							  chat_spec));
+	replica_start(0, &objects);
+	run(HOUR);
+	disk.is_full = true;
+	run(MINUTE);
+	value_set_int(pool->value, "spec>headroom>min", 4);
+	value_set_int(pool->value, "metadata>generation", 2);
+	apiserver_changed(pool);
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+}
+
 /* --- a follower's disk --- */
 
 static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
@@ -382,6 +420,7 @@ int main(int argc, char **argv)
 		SCENARIO(nothing_is_done_that_is_not_recorded),
 		SCENARIO(growth_goes_on_where_a_quota_is_used_up),
 		SCENARIO(a_quota_that_leaves_nothing_is_waited_for),
+		SCENARIO(another_manifest_waits_for_room),
 		SCENARIO(a_followers_full_disk_is_its_own),
 		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
 		SCENARIO(a_followers_quota_is_its_own),
