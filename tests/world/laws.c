@@ -53,6 +53,7 @@ static struct {
 	bool are_shared;
 	struct accepted {
 		int from;
+		millis at;
 		char token[80];
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
@@ -728,7 +729,21 @@ static void note_accepted(const struct cloud_call *c)
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
+	a->at = wire_now();
 	snprintf(a->token, sizeof a->token, "%s", c->token);
+}
+
+/* Where a history was thinned the calls of before its first tick went with the ticks. Clocks may differ. */
+static bool went_with_ticks(sqlite3 *db, const struct accepted *a)
+{
+	char at[24];
+
+	snprintf(at, sizeof at, "%" PRId64, WIRE_EPOCH + a->at - HOUR);
+	return has_rows(
+		db,
+		"SELECT 1 FROM rollup WHERE (SELECT min(at) FROM tick WHERE id >= coalesce((SELECT CAST(value AS "
+		"INTEGER) FROM fact WHERE name = 'kept_from'), 0)) > CAST(? AS INTEGER)",
+		at);
 }
 
 void laws_history(int who, const char *path)
@@ -743,12 +758,11 @@ void laws_history(int who, const char *path)
 		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
 	if (db) /* its log is the next process's to recover */
 		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	bool is_thinned = has_rows(db, "SELECT 1 FROM rollup", NULL); /* its oldest calls went with their ticks */
 	for (size_t i = 0; i < laws.accepted_count; i++) {
 		const struct accepted *a = &laws.accepted[i];
 		if (a->from != who)
 			laws.accepted[kept++] = *a;
-		else if (!is_thinned && !has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token))
+		else if (!has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token) && !went_with_ticks(db, a))
 			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
 				   a->token);
 	}
