@@ -31,7 +31,8 @@ def good():
     """Two replicas; A leads, then B; one machine is bought, one is emptied and goes."""
     return {
         'groups': {'g': {'min': 1, 'max': 3, 'standby': 1}}, 'lease': 'preheat', 'users': {A: 'a', B: 'b'},
-        'cloud': {'acts': [act('nodegroup-update', 80, 120), act('health-check', 90, 90)], 'purchases': 3, 'by_group': {'g': 3}, 'by_token': {'initial': 1, 'preheat-1-7-g-0001': 2}, 'calls': [
+        'cloud': {'acts': [act('nodegroup-update', 80, 120), act('health-check', 90, 90)], 'purchases': 3, 'by_group': {'g': 3},
+                  'by_token': {'initial': 1, 'preheat-1-7-g-0001': 2}, 'calls': [
             {'at': 9000, 'method': 'GET', 'path': '/v1/groups/g', 'status': 200},
             call(10, 'grow', 'preheat-1-7-g-0001', 'launched 2, woke 0, refused 0', 0, asked=3),
             call(11, 'grow', 'preheat-1-7-g-0001', 'none: token known', asked=3),
