@@ -200,7 +200,7 @@ def replaces(s, infrastructure):
     stood, began = machines_of(s), time.time()
     patch(s, DEPLOYMENT, {'spec': {'template': {'spec': template('gpu-2')}}})
     is_replaced(s, infrastructure, stood, 'is of an old template')
-    for resource in ('machinedeployments', 'machines', 'nodes'):
+    for resource in ('machinedeployments', 'machines'):
         s.is_let(began, resource)
     stood = machines_of(s)
     for name in stood:

@@ -244,9 +244,9 @@ def held_on_missing(evidence):
                 yield call['at'] / 1000, f"{verb_of(call)} of {', '.join(fresh)}, and nothing was known of the pool of {group}"
 
 
-# Acts of owners that a group is busy with as long as they go on, and after how many simulated seconds they are known at the
-# latest: before a call, and before a node is marked. EKS is asked again before a call, unless it was within ten seconds.
-BUSY = {'nodegroup-update': (11, 480), 'image-upgrade': (75, 75), 'version-upgrade': (75, 75)}
+# Acts of owners that a group is busy with as long as they go on, and when they are known at the latest: after so many simulated
+# seconds, and of ours. EKS is asked again before a call unless it was within ten seconds, by a clock that is not hurried.
+BUSY = {'nodegroup-update': (0, 10), 'image-upgrade': (75, 0), 'version-upgrade': (75, 0)}
 KNOWN, LET = 300, 600  # simulated seconds: a size that a schedule set is known by then; one that is not 0 is let for so long
 UNDER_WAY = 1.5  # seconds of ours that a call may take to arrive
 CHANGE = re.compile(r':(SetDesiredCapacity|TerminateInstanceInAutoScalingGroup|LaunchInstances|PutWarmPool|SetInstanceProtection|'
@@ -268,15 +268,16 @@ def calls_of(evidence, group):
 
 def changed_while_busy(evidence, act):
     speed, name = evidence.get('speed', 1), act['group']
-    call_from, node_from = (act['from'] / 1000 + known / speed + UNDER_WAY for known in BUSY[act['kind']])
+    simulated, ours = BUSY[act['kind']]
+    known = act['from'] / 1000 + simulated / speed + ours + UNDER_WAY
     over = act['until'] / 1000 if act.get('until') else float('inf')
     for at, call in calls_of(evidence, name):
-        if is_ours(call) and call_from < at < over:
+        if is_ours(call) and known < at < over:
             yield at, f"{call['path']} ({call.get('effect')}) in {name}, which is busy with {act['kind']}"
     nodes = {key for _, key, node in evidence['nodes'] if node and node.get('group') == name}
     for entry in evidence['audit']:
         if entry['user'] in evidence['users'] and entry['verb'] in WRITES and entry['resource'] == 'nodes' and \
-                entry['name'] in nodes and node_from < entry['at'] < over:
+                entry['name'] in nodes and known < entry['at'] < over:
             yield entry['at'], f"{entry['verb']} of node {entry['name']}, while {name} is busy with {act['kind']}"
 
 

@@ -114,7 +114,7 @@ CASES = [
      e['nodes'].insert(0, [4, 'n2', node()]) or e['audit'].append(write(24, SETS, 'delete', 'pods', '', 'p3'))),
     (laws.never_fewer_than_run, lambda e: scaled_down(e, 1)),
     (laws.held_on_missing, lambda e: e['stale'].append([15, 31, 'g'])),
-    (laws.owner_is_let, lambda e: e['cloud']['calls'].append(eks_call(90, 'TerminateInstanceInAutoScalingGroup'))),
+    (laws.owner_is_let, lambda e: e['cloud']['calls'].append(eks_call(93, 'TerminateInstanceInAutoScalingGroup'))),
     (laws.owner_is_let, lambda e: e['cloud']['calls'].append(eks_call(119, 'SetInstanceProtection'))),
     (laws.owner_is_let, lambda e: e['cloud']['acts'][0].pop('until')),
     (laws.owner_is_let, lambda e: e['cloud']['acts'].append(act('version-upgrade', 10, 40, group='g'))),
