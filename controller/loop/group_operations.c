@@ -349,7 +349,10 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = is_lost;
 	}
-	if (is_lost) {
+	if (c->is_outdated && g->operation.attempts == 1) {
+		group_call_failed(g, c);
+		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
+	} else if (is_lost) {
 		group_call_failed(g, c);
 	} else if (why.kind == ERROR_NONE) {
 		retry_reset(&g->retry);
@@ -403,7 +406,8 @@ static bool is_crowded_out(const struct node_group *g)
 	const struct operation *o = &g->operation;
 	bool was_refused = o->attempts == 1 && o->trouble.kind == ERROR_CONFLICT;
 
-	return node_group_is_owners(g) && (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
+	return (node_group_is_owners(g) || node_group_is_emptied(g)) &&
+	       (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
 }
 
 /* After a look: the operation under way is over, or its answer was lost and it is sent again. */
