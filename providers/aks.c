@@ -1086,7 +1086,7 @@ static void aks_close(struct provider *base)
 	free(p);
 }
 
-#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers, "" },
 static const struct provider_question questions[] = {
 #include "providers/aks_question.def"
 	{ 0 }

@@ -1202,7 +1202,7 @@ static void eks_close(struct provider *base)
 	free(p);
 }
 
-#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+#define QUESTION(id, asks, why, command, answers, when) { id, asks, why, command, answers, when },
 static const struct provider_question questions[] = {
 #include "providers/eks_question.def"
 	{ 0 }

@@ -231,6 +231,9 @@ struct provider_question {
 	const char *id, *asks, *why;
 	const char *command; /* lines of a shell; {key}: that key of the node group's settings */
 	const char *answers; /* words, with a space between */
+	/* Keys of the group's settings, with a space between: asked where each is given, those behind a '-' where it is
+	 * not. "": of every group. */
+	const char *when;
 };
 
 struct provider_ops {

@@ -685,6 +685,7 @@ void node_group_recall_contention(struct node_group *g)
 	if (!contention_record_find(g->context->history, group_spec_of(g)->name, &r))
 		return;
 	g->yields_until = mono + clamp(r.yields_until - now, 0, YIELDS);
+	g->is_yielding = g->yields_until > mono;
 	if (r.quiet)
 		contention_resume(&g->contention, r.is_held,
 				  r.quiet < CONTENTION_QUIET_MOST ? r.quiet : CONTENTION_QUIET_MOST, r.machines,
@@ -697,7 +698,8 @@ static void tell_resized(struct node_group *g, int64_t change)
 	millis now = clock_mono(g->context->clock);
 
 	g->resized++;
-	bool yields = change < 0 && !contention_undoes(&g->contention, change, YIELDS, now);
+	bool only_undoes = contention_undoes(&g->contention, change, YIELDS, now) && -change <= g->contention.own;
+	bool yields = change < 0 && !only_undoes;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
 	bool is_fight = !node_group_is_owners(g) && contention_theirs(&g->contention, change, now);
 

@@ -62,9 +62,10 @@ static struct {
 	millis planned_at[WORLD_APPS];
 	struct sized {
 		int64_t desired;
-		millis since;	   /* it is of that size */
-		millis resized_at; /* by others, of the last one that was looked at */
-		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
+		millis since;	    /* it is of that size */
+		millis resized_at;  /* by others, of the last one that was looked at */
+		millis lowered_at;  /* by others, from a size that had stood; 0: that is over */
+		int64_t grown_from; /* by ours, last */
 		millis grown_at;
 	} sized[SIZED];
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
@@ -309,11 +310,11 @@ static void note_size(const struct cloud_group *g)
 	struct sized *s = sized(g);
 
 	if (g->resized.at > s->resized_at)
-		s->lowered_at = g->resized.to < g->resized.from && !g->busy_with &&
-						wire_now() - s->since > 3 * MINUTE &&
-						wire_now() - s->grown_at > 12 * MINUTE
-					? wire_now()
-					: 0;
+		s->lowered_at =
+			g->resized.to < g->resized.from && !g->busy_with && wire_now() - s->since > 3 * MINUTE &&
+					(g->resized.to < s->grown_from || wire_now() - s->grown_at > 12 * MINUTE)
+				? wire_now()
+				: 0;
 	s->resized_at = g->resized.at;
 	if (g->desired != s->desired)
 		s->since = wire_now();
