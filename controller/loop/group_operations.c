@@ -12,7 +12,8 @@
 enum { ATTEMPTS_MOST = 5 };
 static const millis LOOK_TIMES[] = { 15 * SECOND, MINUTE }; /* while something is under way; else */
 static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
-static const millis LONGEST = 3 * HOUR; /* a cloud that holds a group busy for longer has forgotten it */
+static const millis OUTDATED_AGAIN = 5 * SECOND; /* reads that lag do so for seconds */
+static const millis LONGEST = 3 * HOUR;		 /* a cloud that holds a group busy for longer has forgotten it */
 
 /* --- intents, and what goes on at the cloud --- */
 
@@ -364,6 +365,7 @@ static void changed(struct provider_call *c)
 	}
 	if (c->is_outdated && g->operation.attempts == 1) {
 		group_call_failed(g, c);
+		g->quiet_until = loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN);
 		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
 	} else if (is_lost) {
 		group_call_failed(g, c);

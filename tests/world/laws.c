@@ -311,7 +311,8 @@ static void note_size(const struct cloud_group *g)
 
 	if (g->resized.at > s->resized_at)
 		s->lowered_at =
-			g->resized.to < g->resized.from && !g->busy_with && wire_now() - s->since > 3 * MINUTE &&
+			g->resized.to < g->resized.from && !g->busy_with && !g->cluster_upgrades &&
+					wire_now() - s->since > 3 * MINUTE &&
 					(g->resized.to < s->grown_from || wire_now() - s->grown_at > 12 * MINUTE)
 				? wire_now()
 				: 0;
@@ -823,7 +824,11 @@ static void called(const struct cloud_call *c)
 	laws.called_at = wire_now();
 	note_accepted(c);
 	if (c->launched || c->woken)
-		*sized(c->group) = (struct sized){ c->group->desired, wire_now(), c->group->resized.at, 0, wire_now() };
+		*sized(c->group) = (struct sized){ .desired = c->group->desired,
+						   .since = wire_now(),
+						   .resized_at = c->group->resized.at,
+						   .grown_from = c->group->desired - c->launched - c->woken,
+						   .grown_at = wire_now() };
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
