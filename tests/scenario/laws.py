@@ -282,16 +282,18 @@ def changed_while_busy(evidence, act):
 
 
 def raised_again(evidence, act):
-    """A 0 is let until somebody else raises it; a growth that was sent before it was known has undone it."""
+    """A 0 is let until somebody else raises it; a growth that was on its way has undone it. What sets a size reads it before; a
+    launch adds to what is there, and knows it by the next look only."""
     begun, speed, size = act['from'] / 1000, evidence.get('speed', 1), act['size']
     others = [a['from'] / 1000 for a in evidence['cloud']['acts'] if a['group'] == act['group'] and a['from'] > act['from']
               and a['kind'] == act['kind'] and a['size'] > size]
     over = min(others + ([begun + LET / speed] if size else []), default=float('inf'))
     for at, call in calls_of(evidence, act['group']):
-        asked = 1 << 30 if call['path'].endswith(':LaunchInstances') else call.get('asked') or 0
+        launches = call['path'].endswith(':LaunchInstances')
+        asked = 1 << 30 if launches else call.get('asked') or 0
         if at < begun or asked <= size or not is_done(call):
             continue
-        if at >= over or not is_ours(call) or at < begun + KNOWN / speed + UNDER_WAY:
+        if at >= over or not is_ours(call) or at < begun + (KNOWN / speed if launches and size else 0) + UNDER_WAY:
             return
         yield at, f"{call['path']}: {call.get('asked')} asked for in {act['group']}, which a schedule set to {size}"
 

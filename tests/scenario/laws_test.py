@@ -120,7 +120,7 @@ CASES = [
     (laws.owner_is_let, lambda e: e['cloud']['acts'].append(act('version-upgrade', 10, 40, group='g'))),
     (laws.owner_is_let, lambda e: e['audit'].append(write(140, B)) or e['cloud']['acts'].append(
         act('nodegroup-update', 80, 150, group='g'))),
-    (laws.owner_is_let, lambda e: owned(e, eks_call(240, 'SetDesiredCapacity', 1))),
+    (laws.owner_is_let, lambda e: owned(e, eks_call(203, 'SetDesiredCapacity', 1))),
     (laws.owner_is_let, lambda e: owned(e, eks_call(900, 'LaunchInstances'))),
     (laws.owner_is_let, lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 3), size=2)),
     (laws.owner_is_let, lambda e: e['audit'].append(write(35, B, 'patch', 'deployments', 'scale', 'chat'))),
@@ -137,10 +137,10 @@ CASES = [
 
 # What owners allow.
 HELD = [
-    # Nobody knew of it yet, so that it was undone; and then there is nothing that is let.
-    lambda e: owned(e, eks_call(210, 'SetDesiredCapacity', 1), eks_call(300, 'SetDesiredCapacity', 2)),
+    # It was on its way, so that it was undone; and then there is nothing that is let.
+    lambda e: owned(e, eks_call(201, 'SetDesiredCapacity', 1), eks_call(300, 'SetDesiredCapacity', 2)),
     lambda e: owned(e, by_hand(300, 1), eks_call(310, 'SetDesiredCapacity', 2)),
-    lambda e: owned(e, eks_call(310, 'SetDesiredCapacity', 2)) or e['cloud']['acts'].append(act('scheduled-action', 300, 300, 1)),
+    lambda e: owned(e, eks_call(301, 'SetDesiredCapacity', 2)) or e['cloud']['acts'].append(act('scheduled-action', 300, 300, 1)),
     lambda e: owned(e, eks_call(270, 'SetDesiredCapacity', 3), size=2),
     lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 2), size=2),
     lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 3, 'other')),
