@@ -139,7 +139,7 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 		char machine[MACHINE_ID_MAX + 1];
 		if (kind == START_COLD && cancel_unasked(c, pool, position, i))
 			continue;
-		if (i == c->starts.count)
+		if (!c->starts.items || i == c->starts.count)
 			break;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
