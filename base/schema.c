@@ -258,9 +258,13 @@ enum { NAME_LONGEST = 63, MINUTES_A_DAY = 24 * 60 };
 static void usual_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
 {
 	bool wants_one = row->type != SCHEMA_LABELS && row->type != SCHEMA_CHOICES && row->type != SCHEMA_DAYS;
+	bool is_empty = node->kind == YAML_SCALAR && !*node->text && !row->is_required;
+	const char *without = !row->shown ? row->fallback : is_empty ? row->shown : "";
 
 	if (node->kind != YAML_SCALAR && wants_one)
 		buf_text(out, "write a single value");
+	else if (is_empty)
+		buf_text(out, "give a value");
 	else if (row->type == SCHEMA_NAME)
 		buf_text(out, "rename it, as Kubernetes would have it");
 	else if (row->type == SCHEMA_CHOICE || row->type == SCHEMA_CHOICES)
@@ -269,8 +273,8 @@ static void usual_remedy(const struct schema_row *row, const struct yaml_node *n
 		buf_text(out, "write a value between these bounds");
 	else
 		buf_text(out, "write it in this form");
-	if (row->fallback && *row->fallback && !row->is_required && !row->shown)
-		buf_printf(out, ", or delete the key: it is then %s", row->fallback);
+	if (without && *without && !row->is_required)
+		buf_printf(out, ", or delete the key: it is then %s", without);
 }
 
 /* `remedy` "": what helps with any value of that type. */

@@ -619,10 +619,12 @@ static void delete_machines(struct aks_call *x, const struct machine *const *mac
 
 static void grow(struct aks_call *x)
 {
-	int64_t desired = x->base.call->desired, count = x->pool.count;
+	struct provider_call *c = x->base.call;
+	int64_t desired = c->desired, count = x->pool.count;
 	bool is_retry = desired == count && x->pool.has_failed; /* AKS tries again when asked again */
 
-	if (count >= desired && !is_retry)
+	c->is_outdated = provider_is_outdated(c, count, &c->error);
+	if (c->is_outdated || (count >= desired && !is_retry))
 		finish(x);
 	else if (is_free(x))
 		put_count(x, desired);
@@ -1084,7 +1086,7 @@ static void aks_close(struct provider *base)
 	free(p);
 }
 
-#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers, "" },
 static const struct provider_question questions[] = {
 #include "providers/aks_question.def"
 	{ 0 }

@@ -496,7 +496,10 @@ static bool activities_read(struct eks_call *x, struct error *e)
 
 static bool decide(struct eks_call *x, struct error *e)
 {
-	return eks_decide(&x->seen, &x->settings, x->base.call, arena_of(x), &x->change, e);
+	bool is_decided = eks_decide(&x->seen, &x->settings, x->base.call, arena_of(x), &x->change, e);
+
+	x->base.call->is_outdated = x->change.is_outdated;
+	return is_decided;
 }
 
 static size_t portion(size_t at, size_t count)
@@ -1199,7 +1202,7 @@ static void eks_close(struct provider *base)
 	free(p);
 }
 
-#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+#define QUESTION(id, asks, why, command, answers, when) { id, asks, why, command, answers, when },
 static const struct provider_question questions[] = {
 #include "providers/eks_question.def"
 	{ 0 }

@@ -53,6 +53,7 @@ struct eks_change {
 	const char **victims, **to_protect, **to_release; /* to_release: from protection */
 	size_t victim_count, protect_count, release_count;
 	bool must_set_new, protects_new; /* the group's own setting, to the latter */
+	bool is_outdated;		 /* refused, as the call's member says */
 	bool must_size;
 	int64_t target;	   /* of the desired size */
 	int64_t to_launch; /* by LaunchInstances, in place of must_size */

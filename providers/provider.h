@@ -176,6 +176,9 @@ struct provider_call {
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
+	/* Of a growth that failed: the size is below the one it was decided on, so nothing was sent. Others lowered it,
+	 * or the read was old: a look tells. */
+	bool is_outdated;
 	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
 	 * restarts and given to describe; NULL or "": over with the answer. */
 	const char *operation;
@@ -228,6 +231,9 @@ struct provider_question {
 	const char *id, *asks, *why;
 	const char *command; /* lines of a shell; {key}: that key of the node group's settings */
 	const char *answers; /* words, with a space between */
+	/* Keys of the group's settings, with a space between: asked where each is given, those behind a '-' where it is
+	 * not. "": of every group. */
+	const char *when;
 };
 
 struct provider_ops {
@@ -250,5 +256,7 @@ const struct provider_ops *provider_at(size_t index); /* NULL after the last */
 /* Frees what is in the arena; error and retry_after stay until the next start, and so does the caller's part. Not while
  * it runs. */
 void provider_call_release(struct provider_call *c);
+/* A growth that would raise the size by more than `change`, from the size that a read just told: e says what to do. */
+bool provider_is_outdated(const struct provider_call *c, int64_t size, struct error *e);
 const char *provider_verb_name(enum provider_verb verb);
 const char *machine_state_name(enum machine_state state);

@@ -1,5 +1,6 @@
 #include "providers/provider.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define PROVIDER(name, key, help) extern const struct provider_ops provider_##name;
@@ -34,6 +35,17 @@ void provider_call_release(struct provider_call *c)
 	c->operation = c->identity = NULL;
 	c->permissions = NULL;
 	c->permission_count = 0;
+}
+
+bool provider_is_outdated(const struct provider_call *c, int64_t size, struct error *e)
+{
+	int64_t before = c->desired - c->change;
+
+	return c->change > 0 && size < before &&
+	       !error_set(e, ERROR_CONFLICT,
+			  "it has %" PRId64 " machines by now, and had %" PRId64 " when %" PRId64
+			  " more were decided; it is looked at again first",
+			  size, before, c->change);
 }
 
 const char *provider_verb_name(enum provider_verb verb)

@@ -7,9 +7,10 @@
 
 struct contention_record {
 	bool is_held;
-	millis quiet;	  /* that the hold asks for, or the last one did */
-	int64_t machines; /* that the fight is about */
-	millis at;	  /* it began, or ended */
+	millis quiet;	     /* that the hold asks for, or the last one did */
+	int64_t machines;    /* that the fight is about */
+	millis at;	     /* it began, or ended */
+	millis yields_until; /* of the clock; others lowered the size */
 };
 
 /* On disk when it returns true. */

@@ -59,6 +59,11 @@ const char *db_path(const struct db *db)
 	return db->path;
 }
 
+bool db_lacks_room(const struct db *db)
+{
+	return db->lacks_room;
+}
+
 bool db_has_table(struct db *db, const char *name, bool *has, struct error *e)
 {
 	return db->engine->has_table(db, name, has, e);
@@ -71,6 +76,7 @@ bool db_exec(struct db *db, const char *sql, struct error *e)
 
 bool db_begin(struct db *db, struct error *e)
 {
+	db->lacks_room = false;
 	return db_exec(db, db->engine->begin, e);
 }
 

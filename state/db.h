@@ -58,6 +58,7 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 void db_keep_private(const char *path);
 void db_close(struct db *db); /* takes NULL; what is not committed is rolled back */
 const char *db_path(const struct db *db);
+bool db_lacks_room(const struct db *db); /* what failed last found none on the disk, or a quota is used up */
 bool db_has_table(struct db *db, const char *name, bool *has, struct error *e) MUST_USE;
 
 bool db_begin(struct db *db, struct error *e) MUST_USE;

@@ -35,6 +35,7 @@ struct db {
 	const struct db_engine *engine;
 	char *path;
 	struct statement *statements;
+	bool lacks_room; /* of what failed last */
 };
 
 /* Zeroed memory that begins with a struct db; ends the process when there is none. */

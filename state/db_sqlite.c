@@ -48,8 +48,11 @@ static const struct remedy {
 };
 
 /* Says what a person can do about it; always false. */
-static bool failed(const struct db_sqlite *db, int code, struct error *e)
+static bool failed(struct db_sqlite *db, int code, struct error *e)
 {
+	if (code == SQLITE_IOERR_WRITE && sqlite3_system_errno(db->handle) == EDQUOT)
+		code = SQLITE_FULL; /* a quota is no other thing to whoever reads it */
+	db->base.lacks_room = code == SQLITE_FULL;
 	if (code == SQLITE_IOERR_SHORT_READ)
 		code = SQLITE_CORRUPT;
 	for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)

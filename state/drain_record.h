@@ -8,7 +8,7 @@
 struct drain_record {
 	const char *node, *machine; /* machine: as its provider calls it */
 	const char *pool, *group;   /* NAMESPACE/NAME; the node group */
-	const char *fate, *why;	    /* "remove", "stop", "lend" */
+	const char *fate, *why;	    /* "remove", "replace", "stop", "lend" */
 	int64_t term;
 	millis asked_at; /* with the node, what tells it from others */
 

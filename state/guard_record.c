@@ -14,45 +14,49 @@ static void name_of(const char *group, char name[NAME_MOST])
 	snprintf(name, NAME_MOST, "guarded %s", group);
 }
 
-bool guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count, struct error *e)
+static bool put(struct history *h, const char *group, const char *text, struct error *e)
 {
-	CLEANUP(buf_release) struct buf text = { 0 };
 	char name[NAME_MOST];
 
 	name_of(group, name);
-	buf_text(&text, FIRST);
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&text, " %s", machines[i]);
 	if (!history_begin_durable(h, e))
 		return false;
 	return history_run_durable(
-		h,
-		DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(text.text)),
+		h, DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(text)),
 		e);
 }
 
-bool guard_record_forget(struct history *h, const char *group, struct error *e)
+bool guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count, struct error *e)
 {
-	char name[NAME_MOST];
+	CLEANUP(buf_release) struct buf text = { 0 };
 
-	name_of(group, name);
-	if (!history_begin_durable(h, e))
-		return false;
-	return history_run_durable(h, DB_QUERY(h->db, "DELETE FROM fact WHERE name = ?", DB_T(name)), e);
+	buf_text(&text, FIRST);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&text, " %s", machines[i]);
+	return put(h, group, text.text, e);
 }
 
-bool guard_record_find(struct history *h, const char *group, struct arena *a, const char ***machines, size_t *count)
+/* What is forgotten is a line as well: rows that are deleted here would stay at followers. */
+bool guard_record_forget(struct history *h, const char *group, struct error *e)
 {
-	struct error e = { 0 };
+	return put(h, group, "", e);
+}
+
+bool guard_record_find(struct history *h, const char *group, struct arena *a, const char ***machines, size_t *count,
+		       struct error *e)
+{
 	char name[NAME_MOST];
 	const char *text;
 
 	name_of(group, name);
-	if (!history_fact(h, name, a, &text, &e) || strncmp(text, FIRST, strlen(FIRST)) != 0)
+	if (!history_fact(h, name, a, &text, e))
 		return false;
+	*machines = NULL;
+	*count = 0;
+	if (strncmp(text, FIRST, strlen(FIRST)) != 0)
+		return true;
 	char *next = arena_strdup(a, text + strlen(FIRST), strlen(text) - strlen(FIRST));
 	*machines = arena_array(a, const char *, strlen(text) / 2 + 1);
-	*count = 0;
 	for (char *id; (id = strsep(&next, " "));)
 		if (*id)
 			(*machines)[(*count)++] = id;

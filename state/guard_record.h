@@ -9,6 +9,7 @@
 bool guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count,
 		       struct error *e) MUST_USE;
 bool guard_record_forget(struct history *h, const char *group, struct error *e) MUST_USE;
-/* False without one: nothing there was protected by us, or it cannot be read. The list is in the arena. */
-bool guard_record_find(struct history *h, const char *group, struct arena *a, const char ***machines,
-		       size_t *count) MUST_USE;
+/* *machines is NULL without one: nothing there was protected by us, as far as the history goes back. The list is in the
+ * arena. False when it cannot be read. */
+bool guard_record_find(struct history *h, const char *group, struct arena *a, const char ***machines, size_t *count,
+		       struct error *e) MUST_USE;

@@ -103,6 +103,8 @@ struct history_span {
 };
 
 const char *history_path(const struct history *h);
+/* Whether what failed last found no room: a full disk, or a quota that is used up. */
+bool history_lacks_room(const struct history *h);
 /* All that ever were, those of the first manifest in its order. Lasts until the manifest changes. */
 const struct history_pool *history_pools(const struct history *h, size_t *count);
 /* Index of a pool by NAME or NAMESPACE/NAME; ERROR_NOT_FOUND tells the pools that there are. */

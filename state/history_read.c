@@ -55,6 +55,11 @@ const char *history_path(const struct history *h)
 	return db_path(h->db);
 }
 
+bool history_lacks_room(const struct history *h)
+{
+	return db_lacks_room(h->db);
+}
+
 const struct history_pool *history_pools(const struct history *h, size_t *count)
 {
 	*count = h->pool_count;

@@ -11,7 +11,7 @@ base:
 base/net: base
 controller/policy: base
 controller/manifest: base controller/policy providers signals/engines
-controller/contract: base controller/policy controller/manifest providers
+controller/contract: base controller/policy controller/manifest providers signals/engines
 controller/traces: base
 controller/simulation: base controller/policy controller/traces
 controller/simulation/rivals: base controller/policy controller/traces controller/simulation

@@ -36,17 +36,36 @@ static bool take_key(void *user, const struct json_event *event, struct error *e
 	return true;
 }
 
-/* As it stands in the manifest; a key that is not there is left to the person. */
-static void write_key(const struct group_spec *g, const char *name, size_t len, struct buf *out)
+/* As it stands in the manifest; false: it is not there. */
+static bool write_given(const struct group_spec *g, const char *name, size_t len, struct buf *out)
 {
 	struct wanted_key wanted = { name, len, out };
 	struct json *j = json_open("settings", take_key, &wanted);
 	struct error e = { 0 };
 	size_t before = out->len;
+	bool is_given = json_feed(j, g->settings, strlen(g->settings), &e) && json_finish(j, &e) && out->len > before;
 
-	if (!json_feed(j, g->settings, strlen(g->settings), &e) || !json_finish(j, &e) || out->len == before)
-		buf_printf(out, "{%.*s}", (int)len, name);
 	json_close(j);
+	return is_given;
+}
+
+/* A key that is not there is left to the person. */
+static void write_key(const struct group_spec *g, const char *name, size_t len, struct buf *out)
+{
+	if (!write_given(g, name, len, out))
+		buf_printf(out, "{%.*s}", (int)len, name);
+}
+
+static bool is_asked(const struct group_spec *g, const struct provider_question *q)
+{
+	for (const char *key = q->when; *key; key += strcspn(key, " "), key += *key == ' ') {
+		CLEANUP(buf_release) struct buf value = { 0 };
+		bool shall_be = *key != '-';
+		key += !shall_be;
+		if (write_given(g, key, strcspn(key, " "), &value) != shall_be)
+			return false;
+	}
+	return true;
 }
 
 static void write_command(const struct group_spec *g, const char *command, struct buf *out)
@@ -272,21 +291,23 @@ bool provider_prove(const struct group_spec *g, const char *out, struct error *e
 {
 	const struct provider_question *all = provider_find(g->provider)->questions;
 	CLEANUP(buf_release) struct buf answers = { .cap = (size_t)64 << 20 }, name = { 0 };
-	size_t told = 0, count = 0;
+	size_t told = 0, count = 0, number = 0;
 	bool goes_on = true;
 
 	if (!all)
 		return refuse_provider(g, e);
-	while (all[count].id)
-		count++;
+	for (size_t i = 0; all[i].id; i++)
+		count += is_asked(g, &all[i]);
 	buf_printf(&name, out ? "%s" : "%s.proof.json", out ? out : g->name);
 	const char *path = name.text;
 	if (access(path, F_OK) == 0)
 		return error_set(e, ERROR_INVALID, "%s: is there already; do: name another file with --out", path);
 	write_head(g, &answers);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; all[i].id; i++) {
 		CLEANUP(buf_release) struct buf output = { 0 }, answer = { 0 };
-		print_question(g, &all[i], i + 1, count);
+		if (!is_asked(g, &all[i]))
+			continue;
+		print_question(g, &all[i], ++number, count);
 		printf("Paste what it prints, if you like; then one of these on a line of its own: %s skip\n",
 		       all[i].answers);
 		fflush(stdout);

@@ -166,6 +166,50 @@ static void rule_reservation_over(struct check_run *c)
 	}
 }
 
+/* The engines, each followed by what it tells. */
+#define ENGINE(id, name, image, slots) { SOURCE_##id, name },
+#define METRIC(quantity, ...)	       { -1, #quantity },
+static const struct {
+	int engine;
+	const char *name;
+} told[] = {
+#include "signals/engines/all.def"
+};
+#undef ENGINE
+#undef METRIC
+
+/* Its name, where the engine does not tell of requests that it turned away; else NULL. */
+static const char *hides_refusals(int64_t engine)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		if (told[i].engine >= 0 && name)
+			return name;
+		if (told[i].engine >= 0)
+			name = told[i].engine == engine ? told[i].name : NULL;
+		else if (!strcmp(told[i].name, "REFUSED"))
+			name = NULL;
+	}
+	return name;
+}
+
+static void rule_refusals_unseen(struct check_run *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct signals_text *s = &text_of(c, i)->signals;
+		enum pool_class class = fleet_of(c)->pools[i].class;
+		const char *name =
+			class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s->engine) : NULL;
+		if (name)
+			violate(c, &(struct breach){ &c->contract->pools[i], yaml_child(s->node, "engine"), NULL },
+				"engine %s does not tell of requests that it turns away: they count neither as arrived "
+				"nor as "
+				"late",
+				name);
+	}
+}
+
 static const char *namespace_shown(const struct object *o)
 {
 	return *o->ref.namespace ? o->ref.namespace : "default";
@@ -652,6 +696,11 @@ static const struct contract_rule rules[] = {
 	  "A node group whose end has passed gets no machine, and the pool is smaller by it.",
 	  "set reservedUntil to the end of the next reservation, or leave the node group out", false, NULL, NULL,
 	  rule_reservation_over },
+	{ "refusals-unseen", CONTRACT_NOTE, "WarmPool",
+	  "Requests that are turned away are seen",
+	  "Where servers refuse what is too much and tell nothing of it, the objective reads as met while clients are refused.",
+	  "let servers queue without a limit (SGLang: leave --max-queued-requests out), or watch refusals at the gateway", false,
+	  NULL, NULL, rule_refusals_unseen },
 	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",

@@ -4,7 +4,6 @@
 #include "base/decode.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/watch_sync.h"
-#include "state/drain_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +47,8 @@ static const millis READ_AGAIN = 5 * SECOND;
 static const millis MOVE_SETTLES = 20 * SECOND;
 
 static const char *const fate_names[] = { "remove", "stop", "lend" };
+/* In the row only: one that is no good is removed, also where that leaves fewer than the least for a moment. */
+static const char REPLACED[] = "replace";
 
 struct pod_eviction {
 	struct eviction call;
@@ -169,7 +170,7 @@ static bool row_save(struct drain *d)
 					  .machine = d->machine,
 					  .pool = c->pools[d->pool]->key,
 					  .group = fleet_of(c)->groups[d->group].name,
-					  .fate = fate_names[d->fate],
+					  .fate = d->is_replaced ? REPLACED : fate_names[d->fate],
 					  .why = d->why,
 					  .term = c->leader.term,
 					  .asked_at = clock_now(c->clock) };
@@ -1181,7 +1182,7 @@ static bool is_idle(const struct controller *c)
 	return !c->drains.first && !c->drains.lone;
 }
 
-void drain_resume(struct controller *c, const struct node *n, size_t pool, millis asked_at)
+void drain_resume(struct controller *c, const struct node *n, size_t pool, const struct drain_record *row)
 {
 	struct drain *d = drain_add(c, n);
 
@@ -1189,7 +1190,8 @@ void drain_resume(struct controller *c, const struct node *n, size_t pool, milli
 	d->fate = fate_of(n);
 	d->step = DRAIN_EVICT;
 	d->marked_at = loop_now(c->loop);
-	d->asked_at = asked_at;
+	d->asked_at = row ? row->asked_at : 0;
+	d->is_replaced = row && !strcmp(row->fate, REPLACED);
 	snprintf(d->why, sizeof d->why, "found marked");
 	if (!row_save(d))
 		d->step = DRAIN_OVER;

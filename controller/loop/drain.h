@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/millis.h"
 #include "controller/loop/starts.h"
+#include "state/drain_record.h"
 
 struct controller;
 struct drain;
@@ -68,8 +69,8 @@ extern const struct actor drains_actor;
 void drains_recall(struct controller *c);
 /* Another fleet is in force: the new index of each pool and group, SIZE_MAX for those that are no more. */
 void drains_renumber(struct controller *c, const size_t *pools, const size_t *groups);
-/* Goes on with a drain that the node's mark tells of; asked_at: of its row, 0: it has none. */
-void drain_resume(struct controller *c, const struct node *n, size_t pool, millis asked_at);
+/* Goes on with a drain that the node's mark tells of; row: NULL: it has none. */
+void drain_resume(struct controller *c, const struct node *n, size_t pool, const struct drain_record *row);
 /* Takes our marks off the node, after so long. */
 void drain_sweep(struct controller *c, const struct node *n, millis after);
 /* The node is lent no longer. */

@@ -12,7 +12,8 @@
 enum { ATTEMPTS_MOST = 5 };
 static const millis LOOK_TIMES[] = { 15 * SECOND, MINUTE }; /* while something is under way; else */
 static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
-static const millis LONGEST = 3 * HOUR; /* a cloud that holds a group busy for longer has forgotten it */
+static const millis OUTDATED_AGAIN = 5 * SECOND; /* reads that lag do so for seconds */
+static const millis LONGEST = 3 * HOUR;		 /* a cloud that holds a group busy for longer has forgotten it */
 
 /* --- intents, and what goes on at the cloud --- */
 
@@ -148,10 +149,25 @@ static void group_call_failed(struct node_group *g, const struct provider_call *
 
 /* Somebody mends the rights, or the cloud mends itself. */
 static const millis GUARD_AGAIN = 10 * MINUTE, HAND_OVER_MOST = 30 * SECOND;
+/* A full disk. */
+static const millis RECORD_AGAIN = MINUTE;
 
 static void hand_over(struct node_group *g);
 
-/* What is protected where nothing was protected by us yet is so by somebody's will, and stays so when ours is lifted.
+static void spare_protected(struct node_group *g)
+{
+	g->spared = arena_array(&g->spared_arena, const char *, g->seen.machine_count);
+	g->spared_count = 0;
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		if (g->seen.machines[i].is_guarded)
+			g->spared[g->spared_count++] =
+				arena_strdup(&g->spared_arena, g->seen.machines[i].id, strlen(g->seen.machines[i].id));
+}
+
+/*
+ * What is protected where nothing was protected by us yet is so by somebody's will, and stays so when ours is lifted.
+ * After a history was lost that is all of it: too much protection costs less than what somebody wanted kept. Until it
+ * is on disk whose is whose nothing is protected or lifted.
  */
 static void recall_spared(struct node_group *g)
 {
@@ -159,23 +175,20 @@ static void recall_spared(struct node_group *g)
 	const char *name = group_spec_of(g)->name;
 	struct error e = { 0 };
 
-	if (g->are_spared_known || !node_group_can(g, PROVIDER_PROTECTS))
+	if (g->are_spared_known || !node_group_can(g, PROVIDER_PROTECTS) ||
+	    clock_mono(g->context->clock) < g->guard_after)
 		return;
-	if (guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count)) {
-		g->are_spared_known = true;
-		return;
+	if (guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count, &e)) {
+		g->are_spared_known = g->spared;
+		if (g->spared || !node_group_is_ours(g))
+			return;
+		spare_protected(g);
+		g->are_spared_known = guard_record_save(h, name, g->spared, g->spared_count, &e);
 	}
-	if (!node_group_is_ours(g))
+	if (g->are_spared_known)
 		return;
-	g->spared = arena_array(&g->spared_arena, const char *, g->seen.machine_count);
-	g->spared_count = 0;
-	for (size_t i = 0; i < g->seen.machine_count; i++)
-		if (g->seen.machines[i].is_guarded)
-			g->spared[g->spared_count++] =
-				arena_strdup(&g->spared_arena, g->seen.machines[i].id, strlen(g->seen.machines[i].id));
-	if (!guard_record_save(h, name, g->spared, g->spared_count, &e))
-		log_error("protection-not-recorded", LOG_S("group", name), LOG_E(&e), LOG_END);
-	g->are_spared_known = true;
+	log_error("protection-not-recorded", LOG_S("group", name), LOG_E(&e), LOG_END);
+	g->guard_after = clock_mono(g->context->clock) + RECORD_AGAIN;
 }
 
 static void forget_spared(struct node_group *g)
@@ -235,7 +248,7 @@ static bool is_exposed(const struct node_group *g)
 	int64_t alive = node_group_alive(g);
 
 	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held ||
-	    !node_group_can(g, PROVIDER_PROTECTS))
+	    !node_group_can(g, PROVIDER_PROTECTS) || !g->are_spared_known)
 		return false;
 	/* Of more than are asked for the cloud is about to end some, and chooses. */
 	return alive <= g->seen.desired ? g->seen.exposed > 0 || g->seen.new_machines == NEW_MACHINES_EXPOSED
@@ -279,7 +292,8 @@ static void hand_over(struct node_group *g)
 	if (!is_due)
 		return;
 	recall_spared(g);
-	guard(g, false);
+	if (g->are_spared_known)
+		guard(g, false);
 }
 
 /* --- changes --- */
@@ -349,7 +363,11 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = is_lost;
 	}
-	if (is_lost) {
+	if (c->is_outdated && g->operation.attempts == 1) {
+		group_call_failed(g, c);
+		g->quiet_until = loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN);
+		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
+	} else if (is_lost) {
 		group_call_failed(g, c);
 	} else if (why.kind == ERROR_NONE) {
 		retry_reset(&g->retry);
@@ -403,7 +421,8 @@ static bool is_crowded_out(const struct node_group *g)
 	const struct operation *o = &g->operation;
 	bool was_refused = o->attempts == 1 && o->trouble.kind == ERROR_CONFLICT;
 
-	return node_group_is_owners(g) && (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
+	return (node_group_is_owners(g) || node_group_is_emptied(g)) &&
+	       (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
 }
 
 /* After a look: the operation under way is over, or its answer was lost and it is sent again. */
@@ -512,11 +531,22 @@ void node_group_drive(struct node_group *g)
 		return;
 	else if (is_exposed(g))
 		guard(g, true);
-	else if (g->must_unguard && (g->must_unguard = is_left_guarded(g)))
+	else if (g->must_unguard && g->are_spared_known && (g->must_unguard = is_left_guarded(g)))
 		guard(g, false);
 }
 
 /* --- looks --- */
+
+/* What its owner's schedule switched off, and on again. */
+static void note_emptied(struct node_group *g)
+{
+	bool is_emptied = node_group_is_emptied(g);
+
+	if (is_emptied != g->was_emptied)
+		log_warn(is_emptied ? "group-emptied" : "group-free-again", LOG_S("group", group_spec_of(g)->name),
+			 LOG_S("why", is_emptied ? g->seen.emptied_by : "its size was raised"), LOG_END);
+	g->was_emptied = is_emptied;
+}
 
 static void described(struct node_group *g, struct provider_call *c)
 {
@@ -528,6 +558,7 @@ static void described(struct node_group *g, struct provider_call *c)
 	ongoing_settle(g);
 	g->must_look = false;
 	node_group_become_known(g);
+	note_emptied(g);
 	provider_call_release(c);
 	g->context->changed(g->context->user);
 	node_group_drive(g);

@@ -53,6 +53,7 @@ static bool open_history(struct controller *c, struct error *e)
 	if (!c->history)
 		return false;
 	c->tick.number = history_next_tick(c->history);
+	c->tick.is_disk_full = c->tick.is_scarce = false;
 	c->snapshot = (struct snapshot){ .now = history_last_at(c->history) };
 	clock_skew_begin(c);
 	return true;

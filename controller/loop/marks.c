@@ -155,7 +155,7 @@ static void take_over(struct controller *c, struct history *h)
 		const struct drain_record *row = row_of(rows, count, nodes[i]->name);
 		if (!drain_is_under_way(c, nodes[i]->name) && is_continued(c, nodes[i], row) &&
 		    c->pools[pool_of(c, nodes[i], row)]->is_new)
-			drain_resume(c, nodes[i], pool_of(c, nodes[i], row), row ? row->asked_at : 0);
+			drain_resume(c, nodes[i], pool_of(c, nodes[i], row), row);
 	}
 	for (size_t i = 0; i < count; i++)
 		take_over_row(c, h, &rows[i]);

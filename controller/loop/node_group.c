@@ -664,10 +664,12 @@ static const millis YIELDS = 10 * MINUTE;
 
 static void record_contention(const struct node_group *g)
 {
+	millis now = clock_now(g->context->clock);
 	const struct contention_record r = { .is_held = g->contention.is_held,
 					     .quiet = g->contention.quiet,
 					     .machines = g->contention.machines,
-					     .at = clock_now(g->context->clock) };
+					     .at = now,
+					     .yields_until = now + g->yields_until - clock_mono(g->context->clock) };
 	struct error e = { 0 };
 
 	if (g->context->history && !contention_record_save(g->context->history, group_spec_of(g)->name, &r, &e))
@@ -680,7 +682,11 @@ void node_group_recall_contention(struct node_group *g)
 	millis now = clock_now(g->context->clock), mono = clock_mono(g->context->clock);
 	struct contention_record r;
 
-	if (contention_record_find(g->context->history, group_spec_of(g)->name, &r))
+	if (!contention_record_find(g->context->history, group_spec_of(g)->name, &r))
+		return;
+	g->yields_until = mono + clamp(r.yields_until - now, 0, YIELDS);
+	g->is_yielding = g->yields_until > mono;
+	if (r.quiet)
 		contention_resume(&g->contention, r.is_held,
 				  r.quiet < CONTENTION_QUIET_MOST ? r.quiet : CONTENTION_QUIET_MOST, r.machines,
 				  r.is_held || r.at > now ? mono : mono - (now - r.at));
@@ -692,14 +698,18 @@ static void tell_resized(struct node_group *g, int64_t change)
 	millis now = clock_mono(g->context->clock);
 
 	g->resized++;
-	if (change < 0 && !contention_undoes(&g->contention, change, YIELDS, now))
-		g->yields_until = now + YIELDS;
+	bool only_undoes = contention_undoes(&g->contention, change, YIELDS, now) && -change <= g->contention.own;
+	bool yields = change < 0 && !only_undoes;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
-	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now)) {
+	bool is_fight = !node_group_is_owners(g) && contention_theirs(&g->contention, change, now);
+
+	if (yields)
+		g->yields_until = now + YIELDS;
+	if (is_fight)
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
+	if (yields || is_fight)
 		record_contention(g);
-	}
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });

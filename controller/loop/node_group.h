@@ -147,6 +147,7 @@ struct node_group {
 	millis put_off_until;	    /* clock_mono */
 	bool is_put_off;	    /* and it is not that late yet */
 	bool was_owners;	    /* node_group_is_owners(), as it was told */
+	bool was_emptied;	    /* node_group_is_emptied(), likewise */
 	struct operation operation; /* token "": none is under way */
 	struct ongoing ongoing;
 

@@ -102,22 +102,44 @@ static bool is_whole_machine(enum start_kind kind)
 	return kind == START_COLD || kind == START_WAKE;
 }
 
-/* Machines that others added, or whose asking we know nothing of, are no surplus at once. */
+/* Its machine would go with it: no other replica waits for that. */
+static bool ends_machine(const struct controller *c, const struct start *s)
+{
+	int64_t waiting = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++)
+		waiting += !strcmp(c->starts.items[i].machine, s->machine);
+	return s->machine[0] && is_whole_machine(s->kind) && waiting == 1;
+}
+
+/* The youngest; where no machine of the group may go any more, of those whose machine stays. Machines that others
+ * added, or whose asking we know nothing of, are no surplus at once. */
+static size_t choose_start(const struct controller *c, const struct start *like)
+{
+	size_t group = fleet_of(c)->pools[like->pool].groups[like->group];
+	bool is_place = like->kind == START_PLACE || like->kind == START_RECLAIM;
+	millis before = is_place ? INT64_MAX : clock_now(c->clock) - patience_of(c, like->pool);
+	bool has_room = scale_down_room(c, group) > 0;
+	size_t i = starts_youngest(&c->starts, c->starts.count, like, before);
+
+	while (i < c->starts.count && !has_room && ends_machine(c, &c->starts.items[i]))
+		i = starts_youngest(&c->starts, i, like, before);
+	return i;
+}
+
 static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
+	const struct start like = { .pool = pool, .group = (int64_t)position, .kind = kind };
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	millis before = clock_now(c->clock) - patience_of(c, pool);
 
 	if (!count)
 		return;
 	for (; count > 0; count--) {
-		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind,
-					   kind == START_PLACE || kind == START_RECLAIM ? INT64_MAX : before);
+		size_t i = choose_start(c, &like);
 		char machine[MACHINE_ID_MAX + 1];
 		if (kind == START_COLD && cancel_unasked(c, pool, position, i))
 			continue;
-		if (i == c->starts.count ||
-		    (c->starts.items[i].machine[0] && is_whole_machine(kind) && scale_down_room(c, group) <= 0))
+		if (!c->starts.items || i == c->starts.count)
 			break;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
@@ -251,6 +273,20 @@ static struct victims find_victims(const struct controller *c, size_t pool, size
 	return found;
 }
 
+/* Their nodes are gone, and lists of the cloud that are a minute old still have them. */
+static int64_t machines_without_node(const struct controller *c, const struct node_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		count += m->state == MACHINE_RUNNING && machine_counts(m) && !node_group_is_removing(g, m->id) &&
+			 !cluster_node_by_machine(c->cluster, m->provider_id) &&
+			 !starts_know_machine(&c->starts, m->id);
+	}
+	return count;
+}
+
 int64_t scale_down_room(const struct controller *c, size_t group)
 {
 	const struct node_group *g = c->groups[group];
@@ -259,7 +295,7 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 	if (!g->is_known)
 		return INT64_MAX;
 	least = g->seen.min > least ? g->seen.min : least;
-	return node_group_size(g) - drains_in_group(c, (int)group) - least;
+	return node_group_size(g) - machines_without_node(c, g) - drains_in_group(c, (int)group) - least;
 }
 
 int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a)

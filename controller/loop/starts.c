@@ -235,12 +235,14 @@ void starts_stuck(struct starts *s, size_t index, millis at)
 	starts_drop(s, index);
 }
 
-size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind, millis found_before)
+size_t starts_youngest(const struct starts *s, size_t below, const struct start *like, millis found_before)
 {
-	for (size_t i = s->count; i-- > 0;)
-		if (s->items[i].pool == pool && s->items[i].group == group && s->items[i].kind == kind &&
-		    (!s->items[i].is_found || s->items[i].asked_at <= found_before))
+	for (size_t i = below; i-- > 0;) {
+		const struct start *t = &s->items[i];
+		if (t->pool == like->pool && t->group == like->group && t->kind == like->kind &&
+		    (!t->is_found || t->asked_at <= found_before))
 			return i;
+	}
 	return s->count;
 }
 

@@ -85,9 +85,9 @@ void starts_refuse(struct starts *s, size_t index, enum error_kind why);
 void starts_stuck(struct starts *s, size_t index, millis at);
 /* Ends it without an event: we cancelled it, or never asked. */
 void starts_drop(struct starts *s, size_t index);
-/* Index of the youngest of a kind in a pool's group, of those with is_found only such as
- * were asked for before; `count` when there is none. */
-size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind, millis found_before);
+/* Index of the youngest below `below` of the pool, group and kind of `like`, of those with is_found only such as were
+ * asked for before; `count` when there is none. */
+size_t starts_youngest(const struct starts *s, size_t below, const struct start *like, millis found_before);
 
 void starts_add_event(struct starts *s, size_t pool, const struct event_input *event);
 void starts_events_taken(struct starts *s);

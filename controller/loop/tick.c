@@ -222,7 +222,13 @@ static void make_room(struct controller *c)
 		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
 }
 
-/* A full disk is found before the tick that it would fail. */
+static void note_full(struct controller *c, int64_t free_bytes, const char *why)
+{
+	log_error("history-disk-full", LOG_S("file", history_path(c->history)), LOG_I("free_bytes", free_bytes),
+		  LOG_S("why", why), LOG_END);
+}
+
+/* A full disk is found before the tick that it would fail, where it tells. */
 static void tend_reserve(struct controller *c)
 {
 	enum { MADE_EVERY = 20 };
@@ -230,29 +236,66 @@ static void tend_reserve(struct controller *c)
 	int64_t free_bytes = reserve_free(path);
 
 	/* Its reserve may be given up already, and taken by others. */
-	bool is_full = free_bytes >= 0 && free_bytes < RESERVE_BYTES + RESERVE_LOW && !reserve_is_there(path);
-	if (is_full && !c->tick.is_disk_full)
-		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
-			  LOG_S("why", "its oldest ticks go, so that those to come find room: make room"), LOG_END);
-	c->tick.is_disk_full = is_full;
-	if (is_full)
+	bool is_low = free_bytes >= 0 && free_bytes < RESERVE_BYTES + RESERVE_LOW && !reserve_is_there(path);
+	if (is_low && !c->tick.is_disk_full)
+		note_full(c, free_bytes, "its oldest ticks go, so that those to come find room: make room");
+	c->tick.is_disk_full = is_low || c->tick.is_scarce;
+	if (c->tick.is_disk_full)
 		make_room(c);
 	if (reserve_give_up(path, free_bytes)) {
 		c->tick.is_disk_full = true;
 		make_room(c);
-		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
-			  LOG_S("why", "its reserve is given up, which lasts for some hours: make room"), LOG_END);
-	} else if (c->tick.number % MADE_EVERY == MADE_EVERY - 1 && reserve_make(path, free_bytes)) {
+		note_full(c, free_bytes, "its reserve is given up, which lasts for some hours: make room");
+	} else if (c->tick.number % MADE_EVERY == MADE_EVERY - 1 &&
+		   reserve_make(path, c->tick.is_scarce ? INT64_MAX : free_bytes)) {
+		c->tick.is_scarce = false; /* room that was found, not told */
 		log_info("history-reserve-made", LOG_I("bytes", RESERVE_BYTES), LOG_END);
 	}
 }
 
-/* On a full disk the memory is what it was before the tick that found no room, and the next one tries again. */
+/* A quota does not show in the disk's free bytes, and others fill it between two looks. */
+static void find_room(struct controller *c)
+{
+	const char *path = history_path(c->history);
+
+	if (reserve_give_up(path, 0) || !c->tick.is_disk_full)
+		note_full(c, reserve_free(path),
+			  "a tick found no room: its reserve and its oldest ticks go; make room, or raise the quota");
+	c->tick.is_scarce = c->tick.is_disk_full = true;
+	make_room(c);
+}
+
+static bool append(struct controller *c, struct error *e)
+{
+	if (history_append(c->history, &c->snapshot, &c->plan, e))
+		return true;
+	if (!history_lacks_room(c->history))
+		return false;
+	find_room(c);
+	return history_append(c->history, &c->snapshot, &c->plan, e);
+}
+
+/* As it was before the tick: kept where the disk was known to be full, else made anew as by the next leader. */
+static struct policy_state *memory_before(struct controller *c, const struct buf *kept)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct restored found = { 0 };
+	struct error e = { 0 };
+
+	if (kept->len)
+		return policy_state_decode(kept->text, kept->len, fleet_of(c), &e);
+	if (!restore_memory(c->history, fleet_of(c), &a, &found, &e))
+		return NULL;
+	if (found.trouble.kind == ERROR_NONE)
+		return found.memory;
+	policy_state_free(found.memory);
+	return NULL;
+}
+
+/* The memory is what it was before the tick that found no room, and the next one tries again. */
 static bool take_back(struct controller *c, const struct buf *before)
 {
-	struct error e = { 0 };
-	struct policy_state *memory =
-		before->len ? policy_state_decode(before->text, before->len, fleet_of(c), &e) : NULL;
+	struct policy_state *memory = c->tick.is_disk_full ? memory_before(c, before) : NULL;
 
 	if (!memory)
 		return false;
@@ -267,7 +310,7 @@ static bool record(struct controller *c, const struct buf *before)
 {
 	struct error e = { 0 };
 
-	if (history_append(c->history, &c->snapshot, &c->plan, &e)) {
+	if (append(c, &e)) {
 		c->published.history_error = (struct error){ 0 };
 		metering_taken(c->metering);
 		return true;
@@ -322,6 +365,10 @@ static bool take_up_manifest(struct controller *c)
 		return true;
 	c->published.history_error = e;
 	log_error("manifest-not-taken-up", LOG_E(&e), LOG_END);
+	if (c->leader.has_next && history_lacks_room(c->history)) {
+		find_room(c); /* until then the one before goes on */
+		return true;
+	}
 	c->settings.on_failure(c->settings.user, &e);
 	return false;
 }

@@ -25,6 +25,7 @@ struct tick_state {
 	struct arena spare;    /* of the next ones: while a tick is made, the last plan is looked at */
 	bool has_more_to_drop; /* of the history, by its retention */
 	bool is_disk_full;     /* of the history: its oldest ticks go */
+	bool is_scarce;	       /* a tick found no room, whatever the disk tells */
 };
 
 /* What acts on the cluster between ticks. Members may be NULL. */

@@ -14,8 +14,9 @@ static const millis PODS_LINGER = 3 * SECOND;
 /* Changes by others within PEACE are one contest: longer than a GitOps controller takes to come round. Of our own time,
  * as theirs. */
 static const millis PEACE = 30 * MINUTE;
-/* Who sets the same number as last time does so on a schedule, by the hour or by the day. */
-static const millis COMES_ROUND = 25 * HOUR;
+/* Who sets the same number as last time does so on a schedule, by the hour; who lets ours stand for longer than that
+ * deploys now and then, and is answered at once each time. */
+static const millis COMES_ROUND = 90 * MINUTE;
 
 /* Of the world: until the number is set again that nobody was seen to hold, doubled each time. */
 static const millis TRY_FIRST = 10 * MINUTE, TRY_MOST = 6 * HOUR;
@@ -59,7 +60,7 @@ static void take_back(struct live_pool *p, int undone)
 	t->is_left = t->stands = false;
 	t->sentence[0] = '\0';
 	t->undone = undone;
-	t->undone_at = loop_now(c->loop);
+	t->undone_at = t->answered_at = loop_now(c->loop);
 	t->holds = false;
 	p->scale.is = ABSENT;
 }
@@ -125,15 +126,17 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	struct scale_contest *t = &p->scale.contest;
 	millis now = loop_now(c->loop);
 
+	bool has_stood = now - t->answered_at > COMES_ROUND;
 	if (t->undone && now - t->undone_at > PEACE)
 		t->undone = 0;
-	if (now - t->put_back_at > COMES_ROUND)
+	if (has_stood)
 		t->rounds = 0;
 	if (t->holds && call->before != t->held) {
-		bool comes_round = t->put_back_at && call->before == t->put_back && now - t->put_back_at <= COMES_ROUND;
+		bool comes_round = t->is_put_back && call->before == t->put_back && !has_stood;
 		t->undone = comes_round ? 2 : t->undone + 1;
-		t->undone_at = t->put_back_at = now;
+		t->undone_at = t->answered_at = now;
 		t->put_back = call->before;
+		t->is_put_back = true;
 	}
 	t->holds = call->wanted == call->replicas;
 	t->held = call->wanted;
@@ -379,7 +382,7 @@ static void drive_pool(struct controller *c, size_t pool)
 				       .is_write = !must_look,
 				       .replicas = replicas,
 				       .kept_above = kept_above(p, replicas),
-				       .expects = t->contest.put_back_at && t->contest.holds,
+				       .expects = t->contest.is_put_back && t->contest.holds,
 				       .expected = t->contest.held,
 				       .alive = present.alive,
 				       .done = scaled,

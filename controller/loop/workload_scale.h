@@ -15,8 +15,9 @@ struct scale_contest {
 	int64_t held; /* namely that */
 	int undone;   /* times that somebody else changed it, one soon after the other */
 	millis undone_at;
-	int64_t put_back;   /* what somebody else set last */
-	millis put_back_at; /* 0: nobody did */
+	bool is_put_back;   /* somebody else has set one */
+	int64_t put_back;   /* namely that, last */
+	millis answered_at; /* since when ours has stood */
 	bool is_left;	    /* to somebody else: nothing is written */
 	bool stands;	    /* an object does it, which can be seen to go; else it is tried again now and then */
 	int rounds;	    /* times that it was left since the last peace */

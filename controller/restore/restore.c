@@ -314,14 +314,10 @@ static struct history *resume(const struct history_setup *setup, struct error *a
 	return history_resume(setup, e);
 }
 
-struct history *restore_resume(const struct history_setup *setup, struct arena *a, struct restored *out,
-			       struct error *e)
+static struct history *resume_with_memory(const struct history_setup *setup, struct arena *a, struct restored *out,
+					  struct error *e)
 {
 	struct error aside = { .kind = ERROR_NONE };
-
-	/* Leading begins with writing, on whatever the copying of a follower left. */
-	if (reserve_give_up(setup->path, reserve_free(setup->path)))
-		log_error("history-disk-full", LOG_S("file", setup->path), LOG_END);
 	struct history *h = resume(setup, &aside, e);
 
 	*out = (struct restored){ .folded = 0 };
@@ -336,4 +332,18 @@ struct history *restore_resume(const struct history_setup *setup, struct arena *
 	out->memory = NULL;
 	history_close(h);
 	return NULL;
+}
+
+struct history *restore_resume(const struct history_setup *setup, struct arena *a, struct restored *out,
+			       struct error *e)
+{
+	/* Leading begins with writing, on whatever the copying of a follower left. */
+	if (reserve_give_up(setup->path, reserve_free(setup->path)))
+		log_error("history-disk-full", LOG_S("file", setup->path), LOG_END);
+	struct history *h = resume_with_memory(setup, a, out, e);
+	/* A quota does not show in the disk's free bytes. */
+	if (h || !error_is_transient(e) || !reserve_give_up(setup->path, 0))
+		return h;
+	log_error("history-reserve-given-up", LOG_S("file", setup->path), LOG_E(e), LOG_END);
+	return resume_with_memory(setup, a, out, e);
 }

@@ -197,6 +197,7 @@ struct published {
 
 	/* The history: an error keeps /readyz from being ready. */
 	struct error history_error;
+	bool is_history_disk_full; /* its oldest ticks make room */
 	int64_t history_bytes;
 	millis clock_ahead;	   /* the machine's, of the API server's */
 	int64_t history_lag_ticks; /* of a follower's copy */

@@ -821,20 +821,23 @@ static void shrink(struct object_call *x)
 /* Through the scale subresource. */
 static void grow(struct object_call *x)
 {
-	if (x->base.call->desired <= x->owner.replicas) {
+	struct provider_call *c = x->base.call;
+
+	c->is_outdated = provider_is_outdated(c, x->owner.replicas, &c->error);
+	if (c->is_outdated || c->desired <= x->owner.replicas) {
 		finish(x);
 		return;
 	}
-	if (x->owner.max && x->base.call->desired > x->owner.max) {
-		error_set(&x->base.call->error, ERROR_INVALID, "%" PRId64 " machines are above its max of %" PRId64,
-			  x->base.call->desired, x->owner.max);
+	if (x->owner.max && c->desired > x->owner.max) {
+		error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines are above its max of %" PRId64, c->desired,
+			  x->owner.max);
 		finish(x);
 		return;
 	}
 	write_path(x, "%s/scale", x->group.owner);
 	buf_text(&x->body, "{\"metadata\":{\"resourceVersion\":");
 	json_write_text(x->owner.resource_version, &x->body);
-	buf_printf(&x->body, "},\"spec\":{\"replicas\":%" PRId64 "}}", x->base.call->desired);
+	buf_printf(&x->body, "},\"spec\":{\"replicas\":%" PRId64 "}}", c->desired);
 	ask(x, "PATCH", finish);
 }
 

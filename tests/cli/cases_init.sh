@@ -9,7 +9,7 @@ found 'init: GPUs that are claimed' 0 'Deployment llm/chat: vllm, 1 pod of 2 GPU
 found 'init: and counted so' 0 '^2 2$' '' "preheat init -f '${cluster%/*}/claims.yaml' >/dev/null && echo \$(grep -oP 'gpusPerReplica: \K.' preheat/pools.yaml) \$(grep -oP 'gpusPerNode: \K.' preheat/pools.yaml)"
 found 'init: what is left out is said' 0 'Deployment lab/notebook: no model server that is known by its image' '' "preheat init -f '$cluster'"
 found 'init: the pools' 0 '^same$' '' "preheat init -f '$cluster' >/dev/null && sed 1d preheat/pools.yaml | diff - '$golden' && echo same"
-found 'init: they are taken' 0 '3 objects: nothing wrong' '' "preheat init -f '$cluster'"
+found 'init: they are taken' 0 '3 objects: 0 errors, 0 warnings, 1 note' '' "preheat init -f '$cluster'"
 found 'init: GPU pods that are no service get a default pool' 0 '^lab a100 any observe$' '' "preheat init -f '$cluster' >/dev/null && preheat check -o json preheat/default-pool.yaml >/dev/null && awk '/^metadata/ { n = \$6 } /- name:/ { g = \$3 } /class:/ { c = \$2 } /mode:/ { m = \$2 } END { print n, g, c, m }' preheat/default-pool.yaml"
 found 'init: where all are services there is none' 0 '^autoscalers.yaml pools.yaml$' \
 	"sed 's|jupyter/gpu-notebook:1|vllm/vllm-openai:v0.11.0|' '$cluster' >all.yaml" 'preheat init -f all.yaml >&2; echo $(ls preheat)'

@@ -8,7 +8,7 @@ import sys
 
 # What the rig plays, where that is not each of the answers.
 PLAYED = {
-    "eks": {"auto-scaling-group": ["one"], "launch-instances": ["yes"], "protected-update": ["ended", "no-update"],
+    "eks": {"auto-scaling-group": ["one"], "own-group": ["own"], "tagged-group": ["own"], "launch-instances": ["yes"], "protected-update": ["ended", "no-update"],
             "protect-new": ["kept", "no-update", "not-set"]},
     "aks": {"delete-stopped": ["first-only"], "node-id": ["same"], "upgrade-state": ["UpgradingNodeImageVersion"]},
 }
@@ -27,10 +27,19 @@ def expect(holds, where, found, allowed):
 
 
 def questions(provider):
-    """Answers by question, in the order in which they are asked."""
+    """Answers by question, in the order in which they are asked, and the keys of a group that it is asked of."""
     text = open(f"providers/{provider}_question.def", encoding="utf-8").read()
-    asked = re.findall(r'QUESTION\("([\w-]+)",.*?"([^"]*)"\)\n', text, re.S)
-    return {name: words.split() for name, words in asked}
+    for name, value in re.findall(r'#define (\w+) ("[^"]*")', text):
+        text = text.replace(f", {name})", f", {value})")
+    asked = re.findall(r'QUESTION\("([\w-]+)",.*?"([^"]*)"(?:, "([^"]*)")?\)\n', text, re.S)
+    return {name: words.split() for name, words, _ in asked}, {name: when.split() for name, _, when in asked}
+
+
+def open_questions(told, whens):
+    """Those of such a group: its first question tells what it is named by."""
+    given = {key for name in told for key in whens[name] if key[0] != "-"}
+    return [name for name, when in whens.items() if name not in told
+            and all(key[1:] not in given if key[0] == "-" else key in given for key in when)]
 
 
 def read(path):
@@ -44,7 +53,7 @@ def read(path):
         expect(isinstance(proof.get(key), str), key, proof.get(key), "a text")
     expect(proof["provider"] in PLAYED, "provider", proof["provider"], ", ".join(PLAYED))
     expect(isinstance(proof.get("answers"), list) and proof["answers"], "answers", proof.get("answers"), "one or more")
-    asked = questions(proof["provider"])
+    asked, whens = questions(proof["provider"])
     last = -1
     for i, a in enumerate(proof["answers"]):
         where = f"answers[{i}]"
@@ -57,14 +66,14 @@ def read(path):
     for secret in SECRETS:
         for found in re.findall(secret, text):
             raise NoRecording(f"found {found[:4]}...; allowed: no account number, subscription or key")
-    return proof, asked
+    return proof, asked, whens
 
 
 def main():
     worst = 0
     for path in sys.argv[1:]:
         try:
-            proof, asked = read(path)
+            proof, asked, whens = read(path)
         except NoRecording as e:
             print(f"{path}: {e}", file=sys.stderr)
             worst = 2
@@ -75,7 +84,8 @@ def main():
             if told[name] not in played.get(name, asked[name]):
                 print(f"{path}: {name}: found {told[name]}; the rig plays: {', '.join(played[name])}", file=sys.stderr)
                 worst = max(worst, 1)
-        print(f"{path}: {len(told)} of {len(asked)} questions answered; open: {', '.join(n for n in asked if n not in told) or 'none'}")
+        left = open_questions(told, whens)
+        print(f"{path}: {len(told)} of {len(told) + len(left)} questions answered; open: {', '.join(left) or 'none'}")
     return worst
 
 

@@ -222,10 +222,16 @@ stop_part() {
 	gone "$pid" 10 || kill_part "$1"
 }
 
+# A zombie whose other threads have not ended yet holds its sockets still.
+is_over() {
+	local threads=("/proc/$1/task"/*)
+	[ ! -d "/proc/$1" ] || { [ ${#threads[@]} -le 1 ] && grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
+}
+
 # gone PID SECONDS: waits until the process is no more
 gone() {
 	local start=$SECONDS
-	while [ -d "/proc/$1" ] && ! grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; do
+	until is_over "$1"; do
 		[ $((SECONDS - start)) -lt "$2" ] || return 1
 		sleep 0.1
 	done

@@ -34,11 +34,14 @@ def crash(s):
 
 
 def come_to_rest(s, controller):
-    """Ends it when nothing is under way; when something was begun just then, it goes on for a while."""
+    """Ends it when nothing is under way; when something was begun just then, it goes on for a while. The time in which nobody was
+    there to begin anything is no rest: what a start finds idle has its three minutes from then on."""
     while True:
-        s.expect('nothing is under way any more', lambda: at_rest(s))
+        s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
+        since = time.time()
+        s.expect('nothing is under way any more', lambda: at_rest(s, since))
         s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
-        if at_rest(s) or s.failures:
+        if at_rest(s, since) or s.failures:
             return
         controller.start()
 
@@ -113,8 +116,9 @@ def settled(s):
                            'machines': {m['id']: m['state'] for g in groups.values() for m in g['machines']}}
 
 
-def at_rest(s):
-    """No machine changes state, no pod waits, no node is marked, and the cloud was asked nothing for five minutes."""
+def at_rest(s, since):
+    """No machine changes state, no pod waits, no node is marked, and the cloud was asked nothing for five minutes, all of them after
+    this time."""
     groups = s.machines.groups()
     states = {m['id']: m['state'] for g in groups.values() for m in g['machines']}
     moving = [m for g in groups.values() for m in g['machines'] if m['state'] not in ('running', 'stopped')]
@@ -126,7 +130,8 @@ def at_rest(s):
         jobs = [j for j in s.kube.items('Job', world.SPACE) if not (j.get('status') or {}).get('completionTime')]
     except (OSError, kube.Refused):
         return False
-    return not s.running('train') and not moving and not marked and not waiting and not jobs and time.time() - calls[-1]['at'] / 1000 > s.real(300)
+    asked = max(since, calls[-1]['at'] / 1000)
+    return not (s.running('train') or moving or marked or waiting or jobs) and time.time() - asked > s.real(300)
 
 
 if __name__ == '__main__':

@@ -177,6 +177,31 @@ def kept(s, cloud):
     s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
 
 
+def switched_off(s, cloud, controller):
+    """A schedule sets the size to 0, as before the end of a Capacity Block: it stays so, whatever is wanted, until its next action.
+    What we ask for in the same moment is absolute, and may swallow it."""
+    begun = time.time()
+    cloud.more(1, 1500)
+    for _ in range(3):
+        s.expect('machines serve, and nothing is on its way', lambda: trouble.calm(s) and s.running('g5-spot'), 7200)
+        s.machines.fault('scheduled-action', 'g5-spot')
+        if process.until(lambda: s.told('NodeGroupBusy', 'schedule', begun), max(20.0, s.real(300))):
+            break
+    s.check('an event tells that a schedule emptied it', s.told('NodeGroupBusy', 'schedule', begun))
+    s.expect('its machines go', lambda: not s.group('g5-spot')['machines'])
+    had = s.group('g5-od')['desired']
+    cloud.more(2, 900)
+    s.expect('on-demand machines come instead', lambda: len(s.running('g5-od')) > had or had == cloud.limits()['g5-od']['max'])
+    s.pass_time(900)
+    s.check("the schedule's 0 stays", s.group('g5-spot')['desired'] == 0)
+    s.check('and is still told', controller.metric('preheat_pool_problem', pool='chat', problem='group-busy') == 1)
+    s.machines.fault('scheduled-action', 'g5-spot', value=2)
+    s.expect('its next action raises it, and they serve', lambda: len(s.running('g5-spot')) >= 2 and s.settled())
+    s.expect('that it is over is noticed', lambda: controller.metric(
+        'preheat_pool_problem', pool='chat', problem='group-busy') == 0, 7200)
+    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+
+
 def abandoned(s, cloud, controller):
     """The hook says no to each: Auto Scaling launches the next, without end. What is missing is had elsewhere."""
     begun, since, bought = time.time(), len(controller.lines()), s.machines.calls()['by_group']['g5-spot']
@@ -222,6 +247,7 @@ def eks(s):
     refreshed(s, cloud, controller)
     held(s, cloud)
     kept(s, cloud)
+    switched_off(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)

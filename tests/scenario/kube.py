@@ -170,12 +170,17 @@ def short_pod(pod):
             'ending': 'deletionTimestamp' in pod['metadata']}
 
 
+GROUP_LABELS = ('eks.amazonaws.com/nodegroup', 'kubernetes.azure.com/agentpool', 'simulated.preheat.dev/node-group')
+
+
 def short_node(node):
     meta, spec, status = node['metadata'], node.get('spec', {}), node.get('status', {})
     taints = [taint['key'] for taint in spec.get('taints', [])]
     ours = any(key.startswith('preheat.dev/') for key in meta.get('annotations', {})) or \
         any(key.startswith('preheat.dev/') for key in taints)
+    labels = meta.get('labels', {})
     return {'cordoned': spec.get('unschedulable', False), 'ours': ours, 'taints': taints,
+            'group': next((labels[key] for key in GROUP_LABELS if key in labels), ''),
             'gpus': int(status.get('allocatable', {}).get('nvidia.com/gpu', 0)),
             'ready': any(c['type'] == 'Ready' and c['status'] == 'True' for c in status.get('conditions', []))}
 

@@ -14,6 +14,8 @@ Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` ju
   quiet    [from, to]: the world stood still
   taken    times at which a spot machine got its notice
   away     [[from, to]]: the API server was not there, or had not read its own roles yet
+  let      [[from, to, resource, name]]: objects that an owner who is no cloud was known to write; "": each of that resource
+  speed    simulated seconds in one of ours
   final    {nodes, machines, replicas}: after all is over
 """
 import json
@@ -43,7 +45,7 @@ def group_of(call):
 
 
 def is_done(call):
-    return call['status'] in (0, 202) and not call.get('effect', '').startswith('none:')
+    return call['status'] < 300 and not call.get('effect', '').startswith('none:')
 
 
 REFILL_LASTS = 2  # seconds of ours, a minute of the rig's
@@ -242,6 +244,75 @@ def held_on_missing(evidence):
                 yield call['at'] / 1000, f"{verb_of(call)} of {', '.join(fresh)}, and nothing was known of the pool of {group}"
 
 
+# Acts of owners that a group is busy with as long as they go on, and when they are known at the latest: after so many simulated
+# seconds, and of ours. EKS is asked again before a call unless it was within ten seconds, by a clock that is not hurried.
+BUSY = {'nodegroup-update': (0, 10), 'image-upgrade': (75, 0), 'version-upgrade': (75, 0)}
+KNOWN, LET = 300, 600  # simulated seconds: a size that a schedule set is known by then; one that is not 0 is let for so long
+UNDER_WAY = 1.5  # seconds of ours that a call may take to arrive
+CHANGE = re.compile(r':(SetDesiredCapacity|TerminateInstanceInAutoScalingGroup|LaunchInstances|PutWarmPool|SetInstanceProtection|'
+                    r'UpdateAutoScalingGroup)$')
+
+
+def is_ours(call):
+    """Whoever does it by hand grows a group at the rig's own door, where the controller has tokens of its own."""
+    if call['path'].startswith('/v1/groups/'):
+        return call['method'] == 'POST' and call.get('token', '').startswith('preheat-')
+    return bool(CHANGE.search(call['path'])) or call['method'] != 'GET' and '/agentPools/' in call['path']
+
+
+def calls_of(evidence, group):
+    """In this group, and when they came."""
+    return [(call['at'] / 1000, call) for call in evidence['cloud']['calls'] if group == (
+        group_of(call) if call['path'].startswith('/v1/groups/') else call.get('group'))]
+
+
+def changed_while_busy(evidence, act):
+    speed, name = evidence.get('speed', 1), act['group']
+    simulated, ours = BUSY[act['kind']]
+    known = act['from'] / 1000 + simulated / speed + ours + UNDER_WAY
+    over = act['until'] / 1000 if act.get('until') else float('inf')
+    for at, call in calls_of(evidence, name):
+        if is_ours(call) and known < at < over:
+            yield at, f"{call['path']} ({call.get('effect')}) in {name}, which is busy with {act['kind']}"
+    nodes = {key for _, key, node in evidence['nodes'] if node and node.get('group') == name}
+    for entry in evidence['audit']:
+        if entry['user'] in evidence['users'] and entry['verb'] in WRITES and entry['resource'] == 'nodes' and \
+                entry['name'] in nodes and known < entry['at'] < over:
+            yield entry['at'], f"{entry['verb']} of node {entry['name']}, while {name} is busy with {act['kind']}"
+
+
+def raised_again(evidence, act):
+    """A 0 is let until somebody else raises it; a growth that was on its way has undone it. What sets a size reads it before; a
+    launch adds to what is there, and knows it by the next look only."""
+    begun, speed, size = act['from'] / 1000, evidence.get('speed', 1), act['size']
+    others = [a['from'] / 1000 for a in evidence['cloud']['acts'] if a['group'] == act['group'] and a['from'] > act['from']
+              and a['kind'] == act['kind'] and a['size'] > size]
+    over = min(others + ([begun + LET / speed] if size else []), default=float('inf'))
+    for at, call in calls_of(evidence, act['group']):
+        launches = call['path'].endswith(':LaunchInstances')
+        asked = 1 << 30 if launches else call.get('asked') or 0
+        if at < begun or asked <= size or not is_done(call):
+            continue
+        if at >= over or not is_ours(call) or at < begun + (KNOWN / speed if launches and size else 0) + UNDER_WAY:
+            return
+        yield at, f"{call['path']}: {call.get('asked')} asked for in {act['group']}, which a schedule set to {size}"
+
+
+def owner_is_let(evidence):
+    """What an owner began is never undone: nothing is changed in a group that is busy with it, a size that a schedule set is not
+    raised while it is let, and what another writer was left is not written."""
+    for act in evidence['cloud'].get('acts') or []:
+        if act['kind'] in BUSY:
+            yield from changed_while_busy(evidence, act)
+        elif act['kind'] == 'scheduled-action':
+            yield from raised_again(evidence, act)
+    for begin, end, resource, name in evidence.get('let', []):
+        for entry in evidence['audit']:
+            if entry['user'] in evidence['users'] and entry['verb'] in WRITES and begin <= entry['at'] <= end and \
+                    entry['resource'] == resource and entry['name'] == (name or entry['name']):
+                yield entry['at'], f"{entry['verb']} {resource}/{entry['sub']} {entry['name']}, which an owner writes"
+
+
 def settled(evidence):
     if not evidence.get('quiet'):
         return
@@ -285,7 +356,7 @@ def clean_logs(evidence):
 
 
 LAWS = (never_above_max, never_below_min, never_bought_twice, never_flaps, never_removes_busy, one_leader, terms_in_order,
-        only_allowed_writes, never_forbidden, never_fewer_than_run, held_on_missing, settled, nothing_left_over,
+        only_allowed_writes, never_forbidden, never_fewer_than_run, held_on_missing, owner_is_let, settled, nothing_left_over,
         clean_logs)
 DRY_LAWS = (never_writes, never_forbidden, clean_logs)
 

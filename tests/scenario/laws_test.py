@@ -20,7 +20,7 @@ def call(at, verb, token, effect='', status=202, **more):
 
 
 def node(cordoned=False):
-    return {'cordoned': cordoned, 'ours': cordoned, 'taints': [], 'gpus': 1, 'ready': True}
+    return {'cordoned': cordoned, 'ours': cordoned, 'group': 'g', 'taints': [], 'gpus': 1, 'ready': True}
 
 
 def pod(ready=True, ending=False):
@@ -31,11 +31,14 @@ def good():
     """Two replicas; A leads, then B; one machine is bought, one is emptied and goes."""
     return {
         'groups': {'g': {'min': 1, 'max': 3, 'standby': 1}}, 'lease': 'preheat', 'users': {A: 'a', B: 'b'},
-        'cloud': {'purchases': 3, 'by_group': {'g': 3}, 'by_token': {'initial': 1, 'preheat-1-7-g-0001': 2}, 'calls': [
+        'cloud': {'acts': [act('nodegroup-update', 80, 120), act('health-check', 90, 90)], 'purchases': 3, 'by_group': {'g': 3},
+                  'by_token': {'initial': 1, 'preheat-1-7-g-0001': 2}, 'calls': [
             {'at': 9000, 'method': 'GET', 'path': '/v1/groups/g', 'status': 200},
             call(10, 'grow', 'preheat-1-7-g-0001', 'launched 2, woke 0, refused 0', 0, asked=3),
             call(11, 'grow', 'preheat-1-7-g-0001', 'none: token known', asked=3),
-            call(30, 'remove', 'preheat-2-9-g-0001', 'terminated 1', machines=['n1'])]},
+            call(30, 'remove', 'preheat-2-9-g-0001', 'terminated 1', machines=['n1']),
+            eks_call(71, 'SetDesiredCapacity', 3), eks_call(81, 'SetInstanceProtection'), eks_call(99, 'DescribeAutoScalingGroups'),
+            eks_call(121, 'TerminateInstanceInAutoScalingGroup')]},
         'samples': [[9, {'g': {'desired': 1, 'machines': 1}}], [12, {'g': {'desired': 3, 'machines': 3}}],
                     [31, {'g': {'desired': 2, 'machines': 2}}], [60, {'g': {'desired': 4, 'machines': 4, 'surge': 1}}],
                     [70, {'g': {'desired': 2, 'machines': 2}}]],
@@ -48,6 +51,7 @@ def good():
         'nodes': [[4, 'n1', node()], [20, 'n1', node(True)], [31, 'n1', None]], 'deployments': [], 'events': {},
         'logs': {'a': ['{"level":"info","message":"leading"}\n'], 'b': ['{"level":"error","message":"api: gone"}']},
         'expected_errors': ['api: gone'], 'stale': [[12, 20, 'g']], 'away': [[100, 110]], 'quiet': [40, 50],
+        'let': [[30, 40, 'deployments', 'chat']], 'speed': 10,
         'final': {'nodes': {'n2': node(), 'n3': node(True)}, 'machines': {'n2': 'running', 'n3': 'stopped'}},
     }
 
@@ -59,6 +63,24 @@ def scaled_down(e, replicas):
                       [34, 'llm/p5', dict(pod(), node='n2')], [36, 'llm/p3', dict(pod(ending=True), node='n2')]])
     e['deployments'].extend([[20, 'llm/chat', {'replicas': 3}], [32, 'llm/chat', {'replicas': replicas}]])
     e['audit'].append(write(36, SETS, 'delete', 'pods', '', 'p3'))
+
+
+def eks_call(at, action, asked=None, group='e'):
+    return {'at': at * 1000, 'method': 'POST', 'path': f'/ autoscaling:{action}', 'group': group, 'status': 200, 'asked': asked}
+
+
+def act(kind, begun, until, size=0, group='e'):
+    return {'group': group, 'kind': kind, 'from': begun * 1000, 'until': until * 1000, 'size': size}
+
+
+def owned(e, *calls, size=0):
+    """A schedule sets a size in the group of a cloud, and these calls follow."""
+    e['cloud']['acts'].append(act('scheduled-action', 200, 200, size))
+    e['cloud']['calls'].extend(calls)
+
+
+def by_hand(at, asked):
+    return dict(call(at, 'grow', 'by-hand-1', asked=asked), path='/v1/groups/e/grow')
 
 
 def broken(change):
@@ -92,6 +114,16 @@ CASES = [
      e['nodes'].insert(0, [4, 'n2', node()]) or e['audit'].append(write(24, SETS, 'delete', 'pods', '', 'p3'))),
     (laws.never_fewer_than_run, lambda e: scaled_down(e, 1)),
     (laws.held_on_missing, lambda e: e['stale'].append([15, 31, 'g'])),
+    (laws.owner_is_let, lambda e: e['cloud']['calls'].append(eks_call(93, 'TerminateInstanceInAutoScalingGroup'))),
+    (laws.owner_is_let, lambda e: e['cloud']['calls'].append(eks_call(119, 'SetInstanceProtection'))),
+    (laws.owner_is_let, lambda e: e['cloud']['acts'][0].pop('until')),
+    (laws.owner_is_let, lambda e: e['cloud']['acts'].append(act('version-upgrade', 10, 40, group='g'))),
+    (laws.owner_is_let, lambda e: e['audit'].append(write(140, B)) or e['cloud']['acts'].append(
+        act('nodegroup-update', 80, 150, group='g'))),
+    (laws.owner_is_let, lambda e: owned(e, eks_call(203, 'SetDesiredCapacity', 1))),
+    (laws.owner_is_let, lambda e: owned(e, eks_call(900, 'LaunchInstances'))),
+    (laws.owner_is_let, lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 3), size=2)),
+    (laws.owner_is_let, lambda e: e['audit'].append(write(35, B, 'patch', 'deployments', 'scale', 'chat'))),
     (laws.settled, lambda e: e['cloud']['calls'].append(call(45, 'grow', 'preheat-2-8-g-0001', 'launched 0'))),
     (laws.settled, lambda e: e['audit'].append(write(45, B))),
     (laws.nothing_left_over, lambda e: e['final']['nodes'].update(n2=node(True))),
@@ -103,6 +135,19 @@ CASES = [
 ]
 
 
+# What owners allow.
+HELD = [
+    # It was on its way, so that it was undone; and then there is nothing that is let.
+    lambda e: owned(e, eks_call(201, 'SetDesiredCapacity', 1), eks_call(300, 'SetDesiredCapacity', 2)),
+    lambda e: owned(e, by_hand(300, 1), eks_call(310, 'SetDesiredCapacity', 2)),
+    lambda e: owned(e, eks_call(301, 'SetDesiredCapacity', 2)) or e['cloud']['acts'].append(act('scheduled-action', 300, 300, 1)),
+    lambda e: owned(e, eks_call(270, 'SetDesiredCapacity', 3), size=2),
+    lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 2), size=2),
+    lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 3, 'other')),
+    lambda e: e['audit'].append(write(35, B, 'patch', 'deployments', 'scale', 'embed')),
+]
+
+
 def main():
     failed = [f'a good run breaks {law}: {text}' for law, _, text in laws.judge(good())]
     for number, (law, change) in enumerate(CASES):
@@ -111,6 +156,8 @@ def main():
     # A third got ready between the write and the end of one of them: nobody could know.
     failed += [f'lowered to what ran breaks {law}: {text}' for law, _, text in
                laws.judge(broken(lambda e: scaled_down(e, 2)), (laws.never_fewer_than_run,))]
+    failed += [f'what owners allow, {number}, breaks {law}: {text}' for number, change in enumerate(HELD)
+               for law, _, text in laws.judge(broken(change), (laws.owner_is_let,))]
     untried = {law for law in laws.LAWS + laws.DRY_LAWS} - {law for law, _ in CASES}
     failed += [f'{law.__name__} has no case that breaks it' for law in untried]
     print('\n'.join(failed) or f'{len(CASES)} ways to break {len(set(laws.LAWS + laws.DRY_LAWS))} laws, each noticed')

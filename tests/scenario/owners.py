@@ -6,10 +6,13 @@ import os
 import subprocess
 import time
 
+import laws
 import process
 import stage
 import world
 
+LAWS = (laws.never_above_max, laws.never_bought_twice, laws.never_removes_busy, laws.only_allowed_writes, laws.never_forbidden,
+        laws.owner_is_let, laws.clean_logs)
 # Seconds of ours: an HPA looks every 15. PREHEAT_OWNERS_SECONDS=600 is the long way.
 FEW_SYNCS, LONG = 75, int(os.environ.get('PREHEAT_OWNERS_SECONDS', '90'))
 HPA = {'apiVersion': 'autoscaling/v2', 'kind': 'HorizontalPodAutoscaler', 'metadata': {'name': 'chat', 'namespace': world.SPACE},
@@ -49,6 +52,7 @@ def is_left(s, controller, who, seconds):
     s.expect(f'it says that {who} sets the replicas', lambda: is_contested(controller) and s.told('ReplicasContested', who))
     began, stands = time.time(), replicas(s)
     time.sleep(seconds)
+    s.is_let(began, 'deployments', 'chat')
     s.check(f'{flips(s, began)} flips in {seconds} s', flips(s, began) == 0)
     s.check(f'{replicas(s)} replicas, as {who} set them', replicas(s) == stands)
     s.check('the number that it would set is published', controller.metric('preheat_desired_replicas', pool='chat') >= 2)
@@ -147,6 +151,7 @@ def owners(s):
     keda(s, controller)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
+    s.judge(LAWS)
 
 
 if __name__ == '__main__':

@@ -98,7 +98,7 @@ class Stage:
         self.speed = self.options.speed or self.bearable_speed()
         self.programs, self.watches, self.controllers = [], {}, {}
         self.machines = self.sampler = self.pulse = None
-        self.evidence = {'speed': self.speed, 'stale': [], 'expected_errors': [], 'lease': '', 'users': {}}
+        self.evidence = {'speed': self.speed, 'stale': [], 'let': [], 'expected_errors': [], 'lease': '', 'users': {}}
 
     # What is told, expected, waited for
 
@@ -263,6 +263,10 @@ class Stage:
         """Events of that reason whose note holds the text."""
         return [e for at, _, e in self.watches['Event'].history()
                 if e and at >= since and re.search(reason, e['reason']) and text in e['note']]
+
+    def is_let(self, began, resource, name=''):
+        """Until now an owner who is no cloud wrote these objects, and it was known: the law owner_is_let looks at them."""
+        self.evidence['let'].append([began, time.time(), resource, name])
 
     def leader(self):
         lease = self.kube.one('Lease', LEASE, SPACE)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINES = 400, LINE = 220, ACCEPTED = 512 };
+enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16 };
 
 /* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
 static const millis RENEW_DEADLINE = 10 * SECOND + 30;
@@ -53,12 +53,21 @@ static struct {
 	bool are_shared;
 	struct accepted {
 		int from;
+		millis at;
 		char token[80];
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t planned_before[WORLD_APPS];
 	millis planned_at[WORLD_APPS];
+	struct sized {
+		int64_t desired;
+		millis since;	    /* it is of that size */
+		millis resized_at;  /* by others, of the last one that was looked at */
+		millis lowered_at;  /* by others, from a size that had stood; 0: that is over */
+		int64_t grown_from; /* by ours, last */
+		millis grown_at;
+	} sized[SIZED];
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
 } laws;
 
@@ -284,6 +293,44 @@ static bool is_switched_off(const struct cloud_group *g)
 {
 	return g->wire != CLOUD_AKS && g->resized.is_schedule && !g->resized.to && !g->desired &&
 	       wire_now() - g->resized.at > 5 * MINUTE;
+}
+
+static struct sized *sized(const struct cloud_group *g)
+{
+	for (size_t i = 0; i < SIZED && cloud_group_at(i); i++)
+		if (cloud_group_at(i) == g)
+			return &laws.sized[i];
+	abort();
+}
+
+/* Who lowers it just after it grew, or after raising it, fights with somebody; what falls during an operation of an
+ * owner falls with that. */
+static void note_size(const struct cloud_group *g)
+{
+	struct sized *s = sized(g);
+
+	if (g->resized.at > s->resized_at)
+		s->lowered_at =
+			g->resized.to < g->resized.from && !g->busy_with && !g->cluster_upgrades &&
+					wire_now() - s->since > 3 * MINUTE &&
+					(g->resized.to < s->grown_from || wire_now() - s->grown_at > 12 * MINUTE)
+				? wire_now()
+				: 0;
+	s->resized_at = g->resized.at;
+	if (g->desired != s->desired)
+		s->since = wire_now();
+	s->desired = g->desired;
+}
+
+/* By others, within the ten minutes for which they are let. What grows to a size looks at it before; elsewhere, where
+ * machines are launched beside what is there, only the next look shows it. */
+static bool is_lowered(const struct cloud_group *g)
+{
+	bool looks_before = g->wire == CLOUD_AKS || (g->wire == CLOUD_EKS && !g->launches);
+	millis passed = wire_now() - sized(g)->lowered_at - g->reads.lag;
+
+	return sized(g)->lowered_at && passed > (looks_before ? 30 : 80) * SECOND &&
+	       wire_now() - sized(g)->lowered_at < 9 * MINUTE;
 }
 
 /* What an owner began is never undone. */
@@ -684,7 +731,21 @@ static void note_accepted(const struct cloud_call *c)
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
+	a->at = wire_now();
 	snprintf(a->token, sizeof a->token, "%s", c->token);
+}
+
+/* Where a history was thinned the calls of before its first tick went with the ticks. Clocks may differ. */
+static bool went_with_ticks(sqlite3 *db, const struct accepted *a)
+{
+	char at[24];
+
+	snprintf(at, sizeof at, "%" PRId64, WIRE_EPOCH + a->at - HOUR);
+	return has_rows(
+		db,
+		"SELECT 1 FROM rollup WHERE (SELECT min(at) FROM tick WHERE id >= coalesce((SELECT CAST(value AS "
+		"INTEGER) FROM fact WHERE name = 'kept_from'), 0)) > CAST(? AS INTEGER)",
+		at);
 }
 
 void laws_history(int who, const char *path)
@@ -699,12 +760,11 @@ void laws_history(int who, const char *path)
 		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
 	if (db) /* its log is the next process's to recover */
 		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	bool is_thinned = has_rows(db, "SELECT 1 FROM rollup", NULL); /* its oldest calls went with their ticks */
 	for (size_t i = 0; i < laws.accepted_count; i++) {
 		const struct accepted *a = &laws.accepted[i];
 		if (a->from != who)
 			laws.accepted[kept++] = *a;
-		else if (!is_thinned && !has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token))
+		else if (!has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token) && !went_with_ticks(db, a))
 			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
 				   a->token);
 	}
@@ -737,6 +797,10 @@ static void before_call(const struct cloud_call *c)
 			   c->group->busy_with);
 	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
 		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
+	note_size(c->group);
+	if (is_lowered(c->group) && strcmp(c->verb, "grow") == 0)
+		laws_break("owner_is_let", "%s of %s to %" PRId64 ", which somebody lowered to %" PRId64, c->verb,
+			   c->group->name, c->asked, c->group->resized.to);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
@@ -759,6 +823,12 @@ static void called(const struct cloud_call *c)
 	trace_write(line);
 	laws.called_at = wire_now();
 	note_accepted(c);
+	if (c->launched || c->woken)
+		*sized(c->group) = (struct sized){ .desired = c->group->desired,
+						   .since = wire_now(),
+						   .resized_at = c->group->resized.at,
+						   .grown_from = c->group->desired - c->launched - c->woken,
+						   .grown_at = wire_now() };
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
@@ -780,6 +850,7 @@ void laws_look(void)
 	look_at_prefetches();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
+		note_size(g);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */
 		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,

@@ -5,6 +5,7 @@
 #include "tests/unit/state/failing_disk.h"
 #include "tests/world/laws.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@
 #define DISK_BYTES ((int64_t)100 << 20)
 
 static int64_t strangers; /* bytes of others on it */
+static bool is_quota;	  /* what limits it is not what it tells of itself */
 
 static int64_t bytes_of(const char *path, const char *end)
 {
@@ -51,8 +53,18 @@ int __wrap_statvfs(const char *path, struct statvfs *v)
 {
 	bool has_none = disk.is_full && strstr(path, "/1-");
 
-	*v = (struct statvfs){ .f_frsize = 1, .f_bavail = has_none ? 0 : (fsblkcnt_t)bytes_free() };
+	*v = (struct statvfs){ .f_frsize = 1,
+			       .f_bavail = is_quota   ? (fsblkcnt_t)DISK_BYTES * 10
+					   : has_none ? 0
+						      : (fsblkcnt_t)bytes_free() };
 	return 0;
+}
+
+int __real_posix_fallocate(int file, off_t at, off_t len);
+int __wrap_posix_fallocate(int file, off_t at, off_t len);
+int __wrap_posix_fallocate(int file, off_t at, off_t len)
+{
+	return disk.is_full || len > bytes_free() ? EDQUOT : __real_posix_fallocate(file, at, len);
 }
 
 static void others_leave(int64_t bytes)
@@ -94,6 +106,7 @@ static int set_up(void **state)
 	disk.spares = NULL;
 	disk.is_full = false;
 	strangers = 0;
+	is_quota = false;
 	laws_expect_errors(true); /* the log says that it is full */
 	world_group("chat-od", "chat", 1, 0, 8, 1);
 	chat = world_app("chat", 1, 1, "25%");
@@ -207,6 +220,96 @@ static void nothing_is_done_that_is_not_recorded(void **state)
 	assert_true(reserve_is_there(replica_history(0)));
 }
 
+/* A quota, which the disk does not tell of: a write that fails is the first to show it. */
+static void fill_quota(void)
+{
+	is_quota = true;
+	replica_start(0, &alone);
+	run(4 * HOUR);
+	assert_true(reserve_is_there(replica_history(0)));
+	others_leave(0);
+}
+
+static void growth_goes_on_where_a_quota_is_used_up(void **state)
+{
+	(void)state;
+	fill_quota();
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	run(3 * HOUR);
+	assert_false(reserve_is_there(replica_history(0)));
+	others_leave(0); /* nor is there room for what its reserve was */
+	int64_t ticks = replica_published(0)->ticks;
+	run(3 * HOUR);
+	chat->rate = 0.2;
+	until(is_small, 2 * HOUR);
+	assert_true(replica_published(0)->ticks > ticks + 3 * 200);
+	assert_true(replica_published(0)->is_history_disk_full);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+	strangers = 0;
+	run(20 * MINUTE);
+	assert_true(reserve_is_there(replica_history(0)));
+	assert_false(replica_published(0)->is_history_disk_full);
+}
+
+/* With no room for a single byte nothing is done; it is told, and goes on as soon as there is some. */
+static void a_quota_that_leaves_nothing_is_waited_for(void **state)
+{
+	(void)state;
+	is_quota = true;
+	replica_start(0, &alone);
+	run(HOUR);
+	disk.is_full = true;
+	run(MINUTE);
+	chat->rate = 4;
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	assert_true(replica_published(0)->is_history_disk_full);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_UNAVAILABLE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+}
+
+static const char chat_spec[] =
+	"{'mode':'act','class':'interactive','objective':{'queueWait':'2s','attainment':'99%'},'workload':{'selector':{"
+	"'matchLabels':{'app':'chat'}},'scaleTargetRef':{'apiVersion':'apps/v1','kind':'Deployment','name':'chat'},"
+	"'gpusPerReplica':1,'maxSequences':8,'prefillTokensPerSecond':'25k','interTokenLatency':'30ms'},'signals':{"
+	"'engine':'vllm','scrape':{'port':8000,'path':'/metrics','interval':'15s'}},'nodeGroups':[{'name':'chat-od',"
+	"'provider':'simulated','simulated':{'endpoint':'http://cloud.world'},'zone':'z1','instanceType':'g5.xlarge',"
+	"'capacityType':'on-demand','gpusPerNode':1,'pricePerHour':1.21,'min':1,'max':8}],'leadTime':{'provision':{'"
+	"p50'"
+	":'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{'p50':'15s','p95':'30s'},'image':{'p50':"
+	"'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min':1},'scaleDown':{'after':'5m'}}";
+
+/* It cannot be recorded either: that of before stays in force until it can. */
+static void another_manifest_waits_for_room(void **state)
+{
+	static const struct replica_settings objects = { .watches_objects = true };
+
+	(void)state;
+	is_quota = true;
+	struct object *pool =
+		apiserver_create(KIND_WARM_POOL, value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool',"
+							  "'metadata':{'name':'chat','namespace':'llm','generation':1},"
+							  "'spec':%s}",
+							  chat_spec));
+	replica_start(0, &objects);
+	run(HOUR);
+	disk.is_full = true;
+	run(MINUTE);
+	value_set_int(pool->value, "spec>headroom>min", 4);
+	value_set_int(pool->value, "metadata>generation", 2);
+	apiserver_changed(pool);
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+}
+
 /* --- a follower's disk --- */
 
 static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
@@ -288,6 +391,21 @@ static void a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room(void
 	assert_true(replica_leads(1));
 }
 
+/* The same where its disk tells of room that a quota does not give. */
+static void a_followers_quota_is_its_own(void **state)
+{
+	(void)state;
+	is_quota = true;
+	a_followers_full_disk_is_its_own(state);
+}
+
+static void a_follower_that_leads_on_a_used_up_quota_goes_on_once_there_is_room(void **state)
+{
+	(void)state;
+	is_quota = true;
+	a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room(state);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -300,8 +418,13 @@ int main(int argc, char **argv)
 		SCENARIO(growth_goes_on_where_no_byte_is_left),
 		SCENARIO(a_start_on_a_full_disk_leads),
 		SCENARIO(nothing_is_done_that_is_not_recorded),
+		SCENARIO(growth_goes_on_where_a_quota_is_used_up),
+		SCENARIO(a_quota_that_leaves_nothing_is_waited_for),
+		SCENARIO(another_manifest_waits_for_room),
 		SCENARIO(a_followers_full_disk_is_its_own),
 		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
+		SCENARIO(a_followers_quota_is_its_own),
+		SCENARIO(a_follower_that_leads_on_a_used_up_quota_goes_on_once_there_is_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,22 @@ static void who_comes_by_the_hour_is_a_second_writer_too(void **state)
 		fail_msg("%lld writes in a day", (long long)(laws_scale_writes() - writes));
 }
 
+/* A chart with a number of replicas in it, several times a day: each time the number is ours again at once. */
+static void who_deploys_several_times_a_day_is_answered_each_time(void **state)
+{
+	static const millis later[] = { 2 * HOUR, 100 * MINUTE, 3 * HOUR, 5 * HOUR, 12 * HOUR };
+	enum { TIMES = 15 };
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < TIMES; i++) {
+		world_set_replicas("chat", 1);
+		until(is_set_to_two, 10 * MINUTE, "the number is ours again");
+		run(later[i % (sizeof later / sizeof *later)]);
+		assert_null(contested());
+	}
+}
+
 /* A manifest that is taken up anew, a leader that begins anew: at most two numbers are undone each time. */
 static void a_leader_that_begins_anew_finds_out_as_fast(void **state)
 {
@@ -344,6 +360,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
 		SCENARIO(who_comes_by_the_hour_is_a_second_writer_too),
+		SCENARIO(who_deploys_several_times_a_day_is_answered_each_time),
 		SCENARIO(a_leader_that_begins_anew_finds_out_as_fast),
 		SCENARIO(nothing_is_lowered_on_a_silent_watch),
 		SCENARIO(nothing_is_lowered_for_several_on_a_silent_watch),

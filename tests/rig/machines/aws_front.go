@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -215,7 +216,10 @@ func (d *awsDoor) note(c *awsCall, r *http.Request, refusal *awsError) {
 		return
 	}
 	e := entry{At: c.nowMillis, Method: r.Method, Path: r.URL.Path + " " + c.service + ":" + c.action, Status: 200,
-		Effect: c.form.Get("DesiredCapacity")}
+		Effect: c.form.Get("DesiredCapacity"), Group: c.name()}
+	if size, err := strconv.Atoi(e.Effect); err == nil {
+		e.Asked = &size
+	}
 	e.Machines, e.Occupied = c.taken()
 	if refusal != nil {
 		e.Status, e.Effect = refusal.status, "refused: "+refusal.code

@@ -38,6 +38,7 @@ func (k *cloud) own(g *group, now int64) bool {
 		if due && (f.Group == "*" || f.Group == g.Name) && g.Auto.Owner == nil {
 			f.Applied, changed = true, true
 			k.ownBegins(g, f, now)
+			k.journal.began(g, f.Fault, now)
 		}
 	}
 	o := g.Auto.Owner
@@ -58,6 +59,9 @@ func (k *cloud) own(g *group, now int64) bool {
 	default:
 		g.Auto.ownEnds("Successful")
 		changed = true
+	}
+	if g.Auto.Owner == nil {
+		k.journal.ended(g.Name, now)
 	}
 	return changed
 }

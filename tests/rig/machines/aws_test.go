@@ -440,6 +440,9 @@ func TestAScheduledActionEmptiesWhatIsNotProtected(t *testing.T) {
 	if g.Auto.Desired != 0 || len(g.members()) != 1 || !g.members()[0].Protected {
 		t.Errorf("desired %d, %d members", g.Auto.Desired, len(g.members()))
 	}
+	if a := k.journal.Acts; len(a) != 1 || a[0].Group != "g" || a[0].Kind != "scheduled-action" || a[0].Until != a[0].From {
+		t.Errorf("the journal says %+v", a)
+	}
 }
 
 func TestARefreshWaitsForTheProtected(t *testing.T) {

@@ -94,6 +94,7 @@ func (d *azureDoor) arm(w http.ResponseWriter, r *http.Request) {
 	if lost {
 		c.entry.Status, c.entry.Effect = 0, c.entry.Effect+" (answer lost)"
 	}
+	c.entry.Group = groupName(c.g)
 	k.journal.write(c.entry)
 	if c.r.Method != "GET" {
 		if err := k.save(); err != nil {

@@ -73,6 +73,7 @@ func (k *cloud) beginUpgrade(g *group, now int64) bool {
 			u.Surge = append(u.Surge, k.launch(g, toRun, o.ID, now).ID)
 		}
 		g.AKS.Upgrade = u
+		k.journal.began(g, kind.fault, now)
 		return true
 	}
 	return false
@@ -139,6 +140,9 @@ func (k *cloud) upgrade(g *group, o *armOperation, now int64) bool {
 			m.Cordoned, m.Evicting, m.Evicted, m.Instant, m.Token = false, false, false, false, o.ID
 			m.enter(pending, now, now+k.clock.millis(m.stage(g.conf.Stages.Provision, k.seed, "reimage")))
 		}
+	}
+	if g.AKS.Upgrade == nil {
+		k.journal.ended(g.Name, now)
 	}
 	return true
 }

@@ -74,6 +74,9 @@ func TestAnUpgradeReimagesUnderTheSameNames(t *testing.T) {
 			t.Fatalf("at %d s: %s, %s, count %d", s, g.AKS.State, states(g), g.AKS.Count)
 		}
 	}
+	if a := k.journal.Acts; len(a) != 1 || a[0].Kind != "image-upgrade" || a[0].Until <= a[0].From || a[0].Size != 2 {
+		t.Errorf("the journal says %+v", a)
+	}
 	if g.AKS.State != succeeded || strings.Join(names(g.live()), " ") != strings.Join(before, " ") || len(seen) != 3 {
 		t.Errorf("%s, %v of %v, emptied %v", g.AKS.State, names(g.live()), before, seen)
 	}

@@ -4,6 +4,8 @@
 
 #include "controller/loop/watch_sync.h"
 
+#include <unistd.h>
+
 static const char chat[] =
 	"apiVersion: preheat.dev/v1alpha1\n"
 	"kind: WarmPool\n"
@@ -295,6 +297,67 @@ static void who_may_be_taken_or_is_replaced_is_not_kept_for_the_least(void **sta
 	assert_false(drain_is_under_way(c, "m2"));
 }
 
+/* Found marked by a next process, in a group that has fewer than its least. */
+static bool goes_on_with(const char *fate)
+{
+	const struct drain_record row = { .node = "m1", .fate = fate, .asked_at = 1 };
+
+	c->has_decided = true;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_node(c, "m1", "", MARKED("remove"));
+	server.budget_holds = true;
+	drain_resume(c, node("m1"), 0, &row);
+	machine_count[0] = 1;
+	cloud_tells(c, 0);
+	act_soon(c);
+	pass(20 * SECOND);
+	return drain_is_under_way(c, "m1");
+}
+
+static void who_is_replaced_goes_after_a_restart_too(void **state)
+{
+	(void)state;
+	assert_true(goes_on_with("replace"));
+}
+
+static void who_is_surplus_is_kept_for_the_least_after_a_restart_too(void **state)
+{
+	(void)state;
+	assert_false(goes_on_with("remove"));
+}
+
+static void that_a_node_is_replaced_is_in_its_row(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct error e = { 0 };
+	struct drain_record *rows;
+	char path[64];
+	size_t count;
+
+	(void)state;
+	snprintf(path, sizeof path, "/tmp/drain_kept_test.%d.db", (int)getpid());
+	c->history = history_resume(&(struct history_setup){ .path = path,
+							     .manifest = chat,
+							     .fleet = fleet_of(c),
+							     .program = "test",
+							     .policy = "preheat",
+							     .run = "test",
+							     .ticks_per_commit = 1,
+							     .checkpoint_every = HOUR },
+				    &e);
+	assert_string_equal(e.message, "");
+	have_pod(c, "a", CHAT, "m1", true);
+	assert_true(drain_begin_replacing(c, node("m1"), 0, "no GPU became allocatable"));
+	act_soon(c);
+	pass(SECOND);
+	assert_true(drain_record_marked(c->history, &a, &rows, &count, &e));
+	assert_int_equal(count, 1);
+	assert_string_equal(rows->fate, "replace");
+	history_close(c->history);
+	c->history = NULL;
+	unlink(path);
+}
+
 /* What the cloud will not end is not emptied for it. */
 static void the_least_of_the_cloud_holds_before_a_drain(void **state)
 {
@@ -324,6 +387,9 @@ int main(void)
 		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(who_would_leave_fewer_than_the_least_is_kept),
 		TEST(who_may_be_taken_or_is_replaced_is_not_kept_for_the_least),
+		TEST(who_is_replaced_goes_after_a_restart_too),
+		TEST(who_is_surplus_is_kept_for_the_least_after_a_restart_too),
+		TEST(that_a_node_is_replaced_is_in_its_row),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),

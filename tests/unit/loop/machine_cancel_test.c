@@ -99,6 +99,37 @@ static void what_is_under_way_ends_when_we_stop(void **state)
 	assert_null(c->cancels.first);
 }
 
+/* The group is at its least: of two replicas that wait for its one machine one goes, and the machine stays for the
+ * other. */
+static void where_no_machine_may_go_a_replica_beside_another_does(void **state)
+{
+	static const char two[] =
+		"apiVersion: preheat.dev/v1alpha1\n"
+		"kind: WarmPool\n"
+		"metadata: { name: chat, namespace: llm }\n"
+		"spec:\n"
+		"  mode: act\n"
+		"  class: interactive\n"
+		"  objective: { queueWait: 2s, attainment: 99% }\n"
+		"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
+		"  nodeGroups: [ { name: g5, provider: simulated, gpusPerNode: 2, pricePerHour: 1.2, min: 1, max: 10 } "
+		"]\n"
+		"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
+		"  scaleDown: { after: 10m }\n";
+
+	(void)state;
+	close_controller(c);
+	c = play_controller(two);
+	have_machine(0, "m1", MACHINE_PENDING);
+	cloud_tells(c, 0);
+	assert_int_equal(c->starts.count, 2);
+	c->starts.items[0].is_found = c->starts.items[1].is_found = false;
+	act_on(c, (struct group_decision){ .cancel_cold = 2 }, 0);
+	settle_calls();
+	assert_int_equal(c->starts.count, 1);
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -106,7 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(without_a_node_it_is_ended),	   CASE(with_a_node_that_no_watch_shows_it_is_kept),
 		CASE(until_it_is_known_it_is_kept),	   CASE(what_others_added_is_no_surplus_at_once),
-		CASE(what_is_under_way_ends_when_we_stop),
+		CASE(what_is_under_way_ends_when_we_stop), CASE(where_no_machine_may_go_a_replica_beside_another_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

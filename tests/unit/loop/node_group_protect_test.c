@@ -1,4 +1,5 @@
 /* Whom the cloud may not end by its own choice, and when that is lifted. */
+#include "state/guard_record.h"
 #include "tests/unit/loop/played_group.h"
 
 #include <setjmp.h>
@@ -6,6 +7,21 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+/* --- a record that finds no room --- */
+
+static bool is_disk_full;
+
+bool __real_guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count,
+			      struct error *e);
+bool __wrap_guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count,
+			      struct error *e);
+bool __wrap_guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count,
+			      struct error *e)
+{
+	return is_disk_full ? error_set(e, ERROR_UNAVAILABLE, "the disk is full")
+			    : __real_guard_record_save(h, group, machines, count, e);
+}
 
 /* Two machines that serve, neither of them protected. */
 static struct stage_of_test *two_run(void **state)
@@ -179,6 +195,32 @@ static void what_was_left_protected_is_lifted(void **state)
 	t->context.fleet = ours;
 }
 
+/* Else a next life would take ours for somebody's. */
+static void nothing_is_protected_before_it_is_known_whose_is_whose(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	is_disk_full = true;
+	two_run(state);
+	assert_null(cloud.change);
+	is_disk_full = false;
+	clock_turn(&t->clock, MINUTE);
+	played_look(t);
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+}
+
+static void what_is_not_known_as_ours_is_not_lifted(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	is_disk_full = true;
+	two_run(state);
+	is_disk_full = false;
+	node_group_hand_over(&t->g);
+	assert_null(cloud.change);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)
 
 int main(void)
@@ -194,6 +236,8 @@ int main(void)
 		TEST(what_is_not_ours_is_neither_protected_nor_handed_over),
 		TEST(what_was_left_protected_is_lifted),
 		TEST(nothing_is_lifted_where_nothing_may_change),
+		TEST(nothing_is_protected_before_it_is_known_whose_is_whose),
+		TEST(what_is_not_known_as_ours_is_not_lifted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * One node group against a cloud that the test plays: what is sent, in which
  * order, with which token, and what becomes of lost answers and refusals.
  */
+#include "base/log.h"
 #include "tests/unit/loop/played_group.h"
 
 #include <setjmp.h>
@@ -337,6 +338,33 @@ static void a_machine_that_vanishes_ends_its_start(void **state)
 	assert_int_equal(starts.events[0].event.what, EVENT_REFUSED);
 }
 
+static int emptied, freed; /* lines */
+
+static void count_lines(void *user, enum log_level level, const char *line)
+{
+	(void)user;
+	(void)level;
+	emptied += strstr(line, "group-emptied") && strstr(line, "a schedule did");
+	freed += strstr(line, "group-free-again") != NULL;
+}
+
+static void what_a_schedule_switches_off_is_logged_once(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	log_set_up(&(struct log_setup){ .least = LEVEL_INFO, .write = count_lines });
+	cloud.emptied_by = "a schedule did";
+	played_look(t);
+	played_look(t);
+	assert_int_equal(emptied, 1);
+	cloud.emptied_by = NULL;
+	played_look(t);
+	played_look(t);
+	assert_int_equal(emptied, 1);
+	assert_int_equal(freed, 1);
+	log_set_up(&(struct log_setup){ .least = LEVEL_INFO });
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -360,6 +388,7 @@ int main(void)
 		CASE(a_barred_group_sends_nothing_and_forgets_the_wish),
 		CASE(a_deposed_leader_sends_nothing),
 		CASE(a_machine_that_vanishes_ends_its_start),
+		CASE(what_a_schedule_switches_off_is_logged_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

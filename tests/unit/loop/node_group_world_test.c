@@ -46,8 +46,10 @@ static void refill(size_t pool, int64_t machines)
 
 static void cancel_some(size_t pool, enum start_kind kind, int64_t count)
 {
+	const struct start like = { .pool = pool, .kind = kind };
+
 	for (; count > 0; count--) {
-		size_t i = starts_youngest(&w.starts, pool, 0, kind, INT64_MAX);
+		size_t i = starts_youngest(&w.starts, w.starts.count, &like, INT64_MAX);
 		char machine[MACHINE_ID_MAX + 1];
 		if (i == w.starts.count)
 			break;

@@ -207,6 +207,7 @@ void played_look(struct stage_of_test *t)
 						     .lacks = "",
 						     .is_busy = cloud.is_busy || cloud.busy_with,
 						     .busy_with = cloud.busy_with,
+						     .emptied_by = cloud.emptied_by,
 						     .takes_turns = cloud.takes_turns,
 						     .keeps_standby = cloud.keeps_standby,
 						     .forgets_images = cloud.forgets_images,

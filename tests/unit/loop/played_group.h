@@ -22,10 +22,11 @@ struct cloud {
 	bool intent_was_there; /* before every call so far */
 	unsigned abilities;    /* of the group */
 	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images, is_refused;
-	millis retry_after;    /* of the next change */
-	const char *busy_with; /* somebody else's operation; NULL: none */
-	const char *operation; /* what the next change is told to go on as; NULL: nothing */
-	char pending[64];      /* what the last look was told that goes on */
+	millis retry_after;	/* of the next change */
+	const char *emptied_by; /* a schedule; NULL: none did */
+	const char *busy_with;	/* somebody else's operation; NULL: none */
+	const char *operation;	/* what the next change is told to go on as; NULL: nothing */
+	char pending[64];	/* what the last look was told that goes on */
 	struct history *history;
 };
 

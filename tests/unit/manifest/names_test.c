@@ -93,6 +93,25 @@ static void node_groups(void **state)
 	agree_about(SCHEMA_VALUE);
 }
 
+/* As charts write what they have no value for. */
+static void an_empty_one_is_to_be_left_out(void **state)
+{
+	static const struct schema_row row = { .key = "zone",
+					       .type = SCHEMA_VALUE,
+					       .offset = offsetof(struct named, text),
+					       .fallback = "",
+					       .shown = "unknown",
+					       .help = "" };
+	const struct yaml_node node = { .kind = YAML_SCALAR, .file = "f", .text = "", .key = "zone" };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(findings_release) struct findings f = { 0 };
+	struct named read = { 0 };
+
+	(void)state;
+	assert_false(schema_value_read(&row, &node, &read, &a, &f));
+	assert_string_equal(f.items[0].remedy, "give a value, or delete the key: it is then unknown");
+}
+
 static void what_is_scaled(void **state)
 {
 	(void)state;
@@ -183,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pools),
 		cmocka_unit_test(node_groups),
+		cmocka_unit_test(an_empty_one_is_to_be_left_out),
 		cmocka_unit_test(what_is_scaled),
 		cmocka_unit_test(resources_and_keys_of_labels),
 		cmocka_unit_test(blocks_take_what_the_api_server_takes),

@@ -43,6 +43,20 @@ static void growing_reads_and_writes_back(void **state)
 	assert_int_equal(s->tokens, 1);
 }
 
+/* Between the look and the call somebody lowered it: nothing is sent. */
+static void a_size_that_fell_meanwhile_is_let(void **state)
+{
+	static const struct reply replies[] = { { "GET", "/gpu1", 200, POOL("Succeeded", 0, ""), { 0 }, 0 }, { 0 } };
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_GROW, 4);
+
+	c.change = 1;
+	assert_int_equal(played_run(s, &c, replies), ERROR_CONFLICT);
+	played_expect(s, "GET gpu1");
+	assert_non_null(strstr(c.error.message, "looked at again first"));
+	provider_call_release(&c);
+}
+
 static void growing_is_refused_where_it_must_be(void **state)
 {
 	static const struct {
@@ -536,6 +550,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(growing_reads_and_writes_back),
+		TEST(a_size_that_fell_meanwhile_is_let),
 		TEST(growing_is_refused_where_it_must_be),
 		TEST(a_failed_pool_is_asked_again),
 		TEST(removing_names_those_that_are_there),

@@ -190,6 +190,19 @@ static void nothing_is_changed_during_an_update(void **state)
 	}
 }
 
+/* Between the look and the call somebody lowered it: nothing is sent, or four would be launched where one was decided.
+ */
+static void a_size_that_fell_meanwhile_is_let(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 4, .change = 1, .token = "token-1"),
+			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "9", "0", ""), 0 }, ),
+			 ERROR_CONFLICT);
+	assert_non_null(strstr(s->call.error.message, "looked at again first"));
+}
+
 /* DescribeUpdate tells that it is ours: what EKS does is what we asked for. */
 static void an_update_of_ours_is_nobody_elses(void **state)
 {
@@ -870,6 +883,7 @@ int main(void)
 		TEST(an_update_that_goes_on_is_busy),
 		TEST(an_update_of_the_owner_is_found_when_the_size_moves),
 		TEST(nothing_is_changed_during_an_update),
+		TEST(a_size_that_fell_meanwhile_is_let),
 		TEST(an_update_of_ours_is_nobody_elses),
 		TEST(what_eks_says_is_wrong_is_told),
 		TEST(where_images_lie_is_read_from_the_launch_template),

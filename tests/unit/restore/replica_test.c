@@ -1,4 +1,5 @@
 /* A follower's copy decides as its leader did, whatever was lost or said twice on the way. */
+#include "state/guard_record.h"
 #include "state/launch.h"
 #include "state/replica.h"
 #include "tests/unit/restore/recorded_run.h"
@@ -408,6 +409,40 @@ static void another_past_starts_over(void **state)
 	end(&p);
 }
 
+/* Whom somebody else had protected, as a follower that is to lead knows it. */
+static size_t spared_at_copy(struct pair *p, bool *is_there)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char **machines;
+	size_t count;
+
+	lived_tick(&p->leader);
+	catch_up(p, 1 << 20);
+	if (!guard_record_find(p->copy, "g5", &a, &machines, &count, &p->error))
+		fail_msg("%s", p->error.message);
+	*is_there = machines;
+	return count;
+}
+
+static void what_is_protected_no_more_is_forgotten_by_a_copy(void **state)
+{
+	static const char *const persons[] = { "i-1", "i-2" };
+	bool is_there;
+	struct pair p;
+
+	(void)state;
+	begin(&p, 6);
+	assert_int_equal(spared_at_copy(&p, &is_there), 0);
+	assert_false(is_there);
+	assert_true(guard_record_save(p.leader.history, "g5", persons, 2, &p.error));
+	assert_int_equal(spared_at_copy(&p, &is_there), 2);
+	assert_true(is_there);
+	assert_true(guard_record_forget(p.leader.history, "g5", &p.error));
+	assert_int_equal(spared_at_copy(&p, &is_there), 0);
+	assert_false(is_there);
+	end(&p);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -423,10 +458,14 @@ static int remove_folder(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copies_are_equal),	    cmocka_unit_test(a_history_that_was_cut_is_copied),
-		cmocka_unit_test(the_newest_comes_first),   cmocka_unit_test(what_was_set_aside_is_recalled),
-		cmocka_unit_test(lost_batches_are_noticed), cmocka_unit_test(damage_is_refused),
+		cmocka_unit_test(copies_are_equal),
+		cmocka_unit_test(a_history_that_was_cut_is_copied),
+		cmocka_unit_test(the_newest_comes_first),
+		cmocka_unit_test(what_was_set_aside_is_recalled),
+		cmocka_unit_test(lost_batches_are_noticed),
+		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test(another_past_starts_over),
+		cmocka_unit_test(what_is_protected_no_more_is_forgotten_by_a_copy),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
