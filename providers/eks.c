@@ -963,14 +963,14 @@ static const struct step
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool,
 				   &activities, &hooks),
-	[PROVIDER_GROW] = PLAN(&locate, &group, &change, &put_pool, &launch, &size, &protect, &launched),
-	[PROVIDER_REMOVE] =
-		PLAN(&locate, &group, &named_pool, &change, &protect, &put_pool, &terminate, &config_if_free),
-	[PROVIDER_STOP] =
-		PLAN(&locate, &group, &change, &config, &pool_waited_for, &protect, &put_pool, &release, &size),
-	[PROVIDER_STANDBY] = PLAN(&locate, &group, &change, &put_pool, &config, &protect),
-	[PROVIDER_CANCEL] = PLAN(&locate, &group, &change, &protect, &put_pool, &terminate, &again, &rest, &protect,
-				 &size, &config_if_free),
+	[PROVIDER_GROW] = PLAN(&locate, &group, &locate_anew, &change, &put_pool, &launch, &size, &protect, &launched),
+	[PROVIDER_REMOVE] = PLAN(&locate, &group, &locate_anew, &named_pool, &change, &protect, &put_pool, &terminate,
+				 &config_if_free),
+	[PROVIDER_STOP] = PLAN(&locate, &group, &locate_anew, &change, &config, &pool_waited_for, &protect, &put_pool,
+			       &release, &size),
+	[PROVIDER_STANDBY] = PLAN(&locate, &group, &locate_anew, &change, &put_pool, &config, &protect),
+	[PROVIDER_CANCEL] = PLAN(&locate, &group, &locate_anew, &change, &protect, &put_pool, &terminate, &again, &rest,
+				 &protect, &size, &config_if_free),
 	[PROVIDER_CHECK] = PLAN(&identity, &probe),
 	[PROVIDER_PROTECT] = PLAN(&locate, &group, &change, &protect_new, &protect, &release),
 };

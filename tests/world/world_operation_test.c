@@ -557,6 +557,40 @@ static bool is_small(void)
 	return cloud_awake(first) + cloud_awake(second) <= 3 && world_is_at_rest();
 }
 
+static struct object *set_cordon(const char *machine, const char *is_cordoned)
+{
+	struct object *node = world_node_of(machine);
+
+	assert_non_null(node);
+	value_set(node->value, "spec>unschedulable", value_of("%s", is_cordoned));
+	apiserver_changed(node);
+	return node;
+}
+
+/* kubectl cordon: what serves there serves on, and what more is wanted comes beside it; the mark is not ours to lift,
+ * and the node not ours to empty. */
+static void what_a_person_cordoned_is_let(void **state)
+{
+	(void)state;
+	begin();
+	char machine[48];
+	snprintf(machine, sizeof machine, "%s", serving_machine()->id);
+	const struct object *node = set_cordon(machine, "true");
+	chat->rate = 6;
+	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
+	chat->rate = 0;
+	until(serves_four_at_most, 3 * HOUR, "the others are released");
+	run(HOUR);
+	assert_true(cloud_find(machine)->step == STEP_RUNNING && world_node_of(machine) == node);
+	assert_true(value_is(node->value, "spec>unschedulable", "true"));
+	assert_null(value_at(node->value, "metadata>annotations>preheat.dev/draining"));
+	int64_t bought = first->bought + second->bought;
+	set_cordon(machine, "false");
+	run(30 * MINUTE);
+	assert_int_equal(first->bought + second->bought, bought);
+	assert_true(serves_three());
+}
+
 static void a_drain_rests_during_an_update(void **state)
 {
 	(void)state;
@@ -951,6 +985,7 @@ int main(int argc, char **argv)
 						tear_down_owners),
 		ON_EKS(launches_that_a_hook_holds_are_waited_for),
 		SCENARIO(what_is_wanted_during_an_update_is_had_elsewhere),
+		SCENARIO(what_a_person_cordoned_is_let),
 		SCENARIO(a_drain_rests_during_an_update),
 		SCENARIO(the_next_leader_lets_it_too),
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),

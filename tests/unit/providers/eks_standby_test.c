@@ -92,6 +92,7 @@ static void a_pool_that_eks_owns_follows_later(void **state)
 		ERROR_NONE);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STOP, .ids = ids, .id_count = 1),
 			     { READ, GROUP("0", "9", "2", HAS(SAFE("i-0a") SAFE("i-0b")) POOL("0", "0")), 0 },
+			     { NODEGROUP, OWNED, 0 }, /* the size moved */
 			     { CONFIG("2"), UPDATE("InProgress"), 0 }, ),
 			 ERROR_CONFLICT);
 	assert_string_equal(s->call.operation, "u1");

@@ -190,6 +190,27 @@ static void nothing_is_changed_during_an_update(void **state)
 	}
 }
 
+/* EKS was asked a moment ago, and began since: the sizes that the call itself reads have moved. */
+static void an_update_that_began_just_now_is_found(void **state)
+{
+	static const enum provider_verb verbs[] = { PROVIDER_GROW, PROVIDER_REMOVE, PROVIDER_STOP, PROVIDER_STANDBY,
+						    PROVIDER_CANCEL };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+				     { READ, GROUP("0", "9", "3", ""), 0 }, { ACTIVITIES, NONE, 0 }, ),
+				 ERROR_NONE);
+		assert_int_equal(RUN(s,
+				     CALL(.verb = verbs[i], .desired = verbs[i] == PROVIDER_STANDBY ? 1 : 9,
+					  .ids = one_machine, .id_count = 1, .token = "token-1"),
+				     { READ, GROUP("0", "13", "7", ""), 0 }, { NODEGROUP, AS("UPDATING", ""), 0 }, ),
+				 ERROR_CONFLICT);
+		assert_non_null(strstr(s->call.error.message, "status UPDATING"));
+	}
+}
+
 /* Between the look and the call somebody lowered it: nothing is sent, or four would be launched where one was decided.
  */
 static void a_size_that_fell_meanwhile_is_let(void **state)
@@ -883,6 +904,7 @@ int main(void)
 		TEST(an_update_that_goes_on_is_busy),
 		TEST(an_update_of_the_owner_is_found_when_the_size_moves),
 		TEST(nothing_is_changed_during_an_update),
+		TEST(an_update_that_began_just_now_is_found),
 		TEST(a_size_that_fell_meanwhile_is_let),
 		TEST(an_update_of_ours_is_nobody_elses),
 		TEST(what_eks_says_is_wrong_is_told),
