@@ -285,8 +285,10 @@ def raised_again(evidence, act):
     """A 0 is let until somebody else raises it; a growth that was on its way has undone it. What sets a size reads it before; a
     launch adds to what is there, and knows it by the next look only."""
     begun, speed, size = act['from'] / 1000, evidence.get('speed', 1), act['size']
-    others = [a['from'] / 1000 for a in evidence['cloud']['acts'] if a['group'] == act['group'] and a['from'] > act['from']
-              and a['kind'] == act['kind'] and a['size'] > size]
+    acts = [a for a in evidence['cloud']['acts'] if a['group'] == act['group'] and a['kind'] == act['kind']]
+    if any(a['size'] < size for a in acts if a['from'] < act['from']):
+        return  # it raised the size, for which more is no harm
+    others = [a['from'] / 1000 for a in acts if a['from'] > act['from'] and a['size'] > size]
     over = min(others + ([begun + LET / speed] if size else []), default=float('inf'))
     for at, call in calls_of(evidence, act['group']):
         launches = call['path'].endswith(':LaunchInstances')

@@ -141,6 +141,7 @@ HELD = [
     lambda e: owned(e, eks_call(201, 'SetDesiredCapacity', 1), eks_call(300, 'SetDesiredCapacity', 2)),
     lambda e: owned(e, by_hand(300, 1), eks_call(310, 'SetDesiredCapacity', 2)),
     lambda e: owned(e, eks_call(301, 'SetDesiredCapacity', 2)) or e['cloud']['acts'].append(act('scheduled-action', 300, 300, 1)),
+    lambda e: owned(e, eks_call(310, 'SetDesiredCapacity', 3)) or e['cloud']['acts'].append(act('scheduled-action', 300, 300, 2)),
     lambda e: owned(e, eks_call(270, 'SetDesiredCapacity', 3), size=2),
     lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 2), size=2),
     lambda e: owned(e, eks_call(250, 'SetDesiredCapacity', 3, 'other')),
