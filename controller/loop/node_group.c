@@ -698,8 +698,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	millis now = clock_mono(g->context->clock);
 
 	g->resized++;
-	bool only_undoes = contention_undoes(&g->contention, change, YIELDS, now) && -change <= g->contention.own;
-	bool yields = change < 0 && !only_undoes;
+	bool yields = change < 0 && !contention_undoes(&g->contention, change, YIELDS, now);
 	/* What an operation of theirs does on its way undoes nothing of ours. */
 	bool is_fight = !node_group_is_owners(g) && contention_theirs(&g->contention, change, now);
 

@@ -62,10 +62,9 @@ static struct {
 	millis planned_at[WORLD_APPS];
 	struct sized {
 		int64_t desired;
-		millis since;	    /* it is of that size */
-		millis resized_at;  /* by others, of the last one that was looked at */
-		millis lowered_at;  /* by others, from a size that had stood; 0: that is over */
-		int64_t grown_from; /* by ours, last */
+		millis since;	   /* it is of that size */
+		millis resized_at; /* by others, of the last one that was looked at */
+		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
 		millis grown_at;
 	} sized[SIZED];
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
@@ -310,12 +309,11 @@ static void note_size(const struct cloud_group *g)
 	struct sized *s = sized(g);
 
 	if (g->resized.at > s->resized_at)
-		s->lowered_at =
-			g->resized.to < g->resized.from && !g->busy_with && !g->cluster_upgrades &&
-					wire_now() - s->since > 3 * MINUTE &&
-					(g->resized.to < s->grown_from || wire_now() - s->grown_at > 12 * MINUTE)
-				? wire_now()
-				: 0;
+		s->lowered_at = g->resized.to < g->resized.from && !g->busy_with && !g->cluster_upgrades &&
+						wire_now() - s->since > 3 * MINUTE &&
+						wire_now() - s->grown_at > 12 * MINUTE
+					? wire_now()
+					: 0;
 	s->resized_at = g->resized.at;
 	if (g->desired != s->desired)
 		s->since = wire_now();
@@ -827,7 +825,6 @@ static void called(const struct cloud_call *c)
 		*sized(c->group) = (struct sized){ .desired = c->group->desired,
 						   .since = wire_now(),
 						   .resized_at = c->group->resized.at,
-						   .grown_from = c->group->desired - c->launched - c->woken,
 						   .grown_at = wire_now() };
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
