@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* A fact of that name, which state/replica.c hands to followers at once. */
-enum { NAME_MOST = 320, TEXT_MOST = 112, YIELDS_UNTIL = 4 /* which a record of an earlier version lacks: 0 */ };
+enum { NAME_MOST = 320, TEXT_MOST = 112 };
 
 static void name_of(const char *group, char name[NAME_MOST])
 {
@@ -33,7 +33,7 @@ bool contention_record_find(struct history *h, const char *group, struct content
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct error e = { 0 };
 	char name[NAME_MOST];
-	int64_t numbers[YIELDS_UNTIL + 1];
+	int64_t numbers[5];
 	const char *text;
 	char *end;
 
@@ -42,7 +42,7 @@ bool contention_record_find(struct history *h, const char *group, struct content
 		return false;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, text = end) {
 		numbers[i] = strtoll(text, &end, 10);
-		if (end == text && i < YIELDS_UNTIL)
+		if (end == text)
 			return false;
 	}
 	*r = (struct contention_record){ numbers[0] != 0, numbers[1], numbers[2], numbers[3], numbers[4] };

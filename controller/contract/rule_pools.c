@@ -203,9 +203,8 @@ static void rule_refusals_unseen(struct check_run *c)
 			class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s->engine) : NULL;
 		if (name)
 			violate(c, &(struct breach){ &c->contract->pools[i], yaml_child(s->node, "engine"), NULL },
-				"engine %s does not tell of requests that it turns away: they count neither as arrived "
-				"nor as "
-				"late",
+				"engine %s does not tell of requests that it turns away: they count neither as "
+				"arrived nor as late",
 				name);
 	}
 }
