@@ -179,7 +179,7 @@ def kept(s, cloud):
 
 def switched_off(s, cloud, controller):
     """A schedule sets the size to 0, as before the end of a Capacity Block: it stays so, whatever is wanted, until its next action.
-    What we ask for in the same moment is absolute, and may swallow it."""
+    A request of ours that is under way in that moment swallows it."""
     begun = time.time()
     cloud.more(1, 1500)
     for _ in range(3):

@@ -4,8 +4,6 @@
 
 #include "controller/loop/watch_sync.h"
 
-#include <unistd.h>
-
 static const char chat[] =
 	"apiVersion: preheat.dev/v1alpha1\n"
 	"kind: WarmPool\n"
@@ -336,16 +334,7 @@ static void that_a_node_is_replaced_is_in_its_row(void **state)
 
 	(void)state;
 	snprintf(path, sizeof path, "/tmp/drain_kept_test.%d.db", (int)getpid());
-	c->history = history_resume(&(struct history_setup){ .path = path,
-							     .manifest = chat,
-							     .fleet = fleet_of(c),
-							     .program = "test",
-							     .policy = "preheat",
-							     .run = "test",
-							     .ticks_per_commit = 1,
-							     .checkpoint_every = HOUR },
-				    &e);
-	assert_string_equal(e.message, "");
+	keep_history(c, chat, path);
 	have_pod(c, "a", CHAT, "m1", true);
 	assert_true(drain_begin_replacing(c, node("m1"), 0, "no GPU became allocatable"));
 	act_soon(c);
@@ -353,9 +342,7 @@ static void that_a_node_is_replaced_is_in_its_row(void **state)
 	assert_true(drain_record_marked(c->history, &a, &rows, &count, &e));
 	assert_int_equal(count, 1);
 	assert_string_equal(rows->fate, "replace");
-	history_close(c->history);
-	c->history = NULL;
-	unlink(path);
+	end_history(c, path);
 }
 
 /* What the cloud will not end is not emptied for it. */

@@ -32,23 +32,12 @@ static bool may_act(void *user)
 
 static int set_up(void **state)
 {
-	struct error e = { 0 };
-
 	(void)state;
 	serving = 0;
 	memset(machine_count, 0, sizeof machine_count);
 	c = play_controller(pool);
 	snprintf(path, sizeof path, "/tmp/fall_back_test.%d.db", (int)getpid());
-	c->history = history_resume(&(struct history_setup){ .path = path,
-							     .manifest = pool,
-							     .fleet = fleet_of(c),
-							     .program = "test",
-							     .policy = "preheat",
-							     .run = "test",
-							     .ticks_per_commit = 1,
-							     .checkpoint_every = HOUR },
-				    &e);
-	assert_string_equal(e.message, "");
+	keep_history(c, pool, path);
 	c->context.history = c->history;
 	c->context.may_act = may_act;
 	for (size_t i = 0; i < 3; i++)
@@ -58,18 +47,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const ends[] = { "", "-wal", "-shm" };
-	char name[80];
-
 	(void)state;
 	c->plan = (struct plan){ 0 };
-	history_close(c->history);
-	c->context.history = NULL;
+	end_history(c, path);
 	close_controller(c);
-	for (size_t i = 0; i < 3; i++) {
-		snprintf(name, sizeof name, "%s%s", path, ends[i]);
-		unlink(name);
-	}
 	return 0;
 }
 

@@ -1,18 +1,19 @@
 /* Machines on their way that nobody waits for: their end waits for the API server's word that they have no node. */
 #include "tests/unit/loop/played_controller.h"
 
-static const char chat[] =
-	"apiVersion: preheat.dev/v1alpha1\n"
-	"kind: WarmPool\n"
-	"metadata: { name: chat, namespace: llm }\n"
-	"spec:\n"
-	"  mode: act\n"
-	"  class: interactive\n"
-	"  objective: { queueWait: 2s, attainment: 99% }\n"
-	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
-	"  nodeGroups: [ { name: g5, provider: simulated, gpusPerNode: 1, pricePerHour: 1.2, min: 0, max: 10 } ]\n"
-	"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
-	"  scaleDown: { after: 10m }\n";
+#define POOL(gpus, min)                                                                                        \
+	"apiVersion: preheat.dev/v1alpha1\n"                                                                   \
+	"kind: WarmPool\n"                                                                                     \
+	"metadata: { name: chat, namespace: llm }\n"                                                           \
+	"spec:\n"                                                                                              \
+	"  mode: act\n"                                                                                        \
+	"  class: interactive\n"                                                                               \
+	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                    \
+	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n" \
+	"  nodeGroups: [ { name: g5, provider: simulated, gpusPerNode: " gpus ", pricePerHour: 1.2, min: " min \
+	", max: 10 } ]\n"                                                                                      \
+	"  leadTime: { total: { p50: 200s, p95: 300s } }\n"                                                    \
+	"  scaleDown: { after: 10m }\n"
 
 static struct controller *c;
 
@@ -20,7 +21,7 @@ static struct controller *c;
 static int set_up(void **state)
 {
 	(void)state;
-	c = play_controller(chat);
+	c = play_controller(POOL("1", "0"));
 	have_machine(0, "m1", MACHINE_PENDING);
 	cloud_tells(c, 0);
 	assert_int_equal(c->starts.count, 1);
@@ -103,23 +104,9 @@ static void what_is_under_way_ends_when_we_stop(void **state)
  * other. */
 static void where_no_machine_may_go_a_replica_beside_another_does(void **state)
 {
-	static const char two[] =
-		"apiVersion: preheat.dev/v1alpha1\n"
-		"kind: WarmPool\n"
-		"metadata: { name: chat, namespace: llm }\n"
-		"spec:\n"
-		"  mode: act\n"
-		"  class: interactive\n"
-		"  objective: { queueWait: 2s, attainment: 99% }\n"
-		"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
-		"  nodeGroups: [ { name: g5, provider: simulated, gpusPerNode: 2, pricePerHour: 1.2, min: 1, max: 10 } "
-		"]\n"
-		"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
-		"  scaleDown: { after: 10m }\n";
-
 	(void)state;
 	close_controller(c);
-	c = play_controller(two);
+	c = play_controller(POOL("2", "1"));
 	have_machine(0, "m1", MACHINE_PENDING);
 	cloud_tells(c, 0);
 	assert_int_equal(c->starts.count, 2);

@@ -298,6 +298,33 @@ static void a_machine_that_joins_while_its_removal_waits_stays(void **state)
 	assert_int_equal(t->g.wanted, 2);
 }
 
+/* The size fell while the call was made, and nothing was sent: what is wished then is decided on what is there then. */
+static void an_outdated_growth_is_decided_anew(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.replaces_lost = true; /* else a size that falls with its machines is a loss */
+	played_run(t, 4);
+	played_ask(t, 2);
+	played_expect(PROVIDER_GROW, 6);
+	assert_int_equal(cloud.change->change, 2);
+	cloud.change->is_outdated = true;
+	played_answer(ERROR_CONFLICT);
+	assert_int_equal(t->g.operation.token[0], '\0');
+	played_wait_over(t);
+	played_look(t); /* the read of the call was old */
+	played_expect(PROVIDER_GROW, 6);
+	cloud.change->is_outdated = true;
+	played_answer(ERROR_CONFLICT);
+	played_wait_over(t);
+	cloud.count = cloud.node_count = 2;
+	cloud.desired = 2;
+	played_look(t); /* others lowered it: they are let */
+	assert_null(cloud.change);
+	assert_true(t->g.is_yielding);
+	assert_int_equal(t->g.wanted, 2);
+}
+
 /* The call was refused as the cloud was at work, and would be made again as it was. */
 static void a_refused_removal_is_not_repeated_for_one_that_joined(void **state)
 {
@@ -376,6 +403,7 @@ int main(void)
 		CASE(a_refused_removal_takes_nothing_else_with_it),
 		CASE(what_the_cloud_does_not_give_up_comes),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
+		CASE(an_outdated_growth_is_decided_anew),
 		CASE(a_refused_removal_is_not_repeated_for_one_that_joined),
 		CASE(a_cancel_is_called_off_until_a_call_names_it),
 		CASE(a_machine_beyond_the_size_raises_it_not),

@@ -11,6 +11,7 @@
 #include "tests/unit/manifest/loaded.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { CALLS_MOST = 200, WAITING_MOST = 32, MACHINES_MOST = 16 };
 
@@ -264,6 +265,36 @@ static inline struct controller *play_controller(const char *manifest)
 	tick_open(c);
 	c->leader.state = STATE_LEADING;
 	return c;
+}
+
+/* A history of its own in a file, until end_history(). */
+static inline void keep_history(struct controller *c, const char *manifest, const char *path)
+{
+	struct error e = { 0 };
+
+	c->history = history_resume(&(struct history_setup){ .path = path,
+							     .manifest = manifest,
+							     .fleet = fleet_of(c),
+							     .program = "test",
+							     .policy = "preheat",
+							     .run = "test",
+							     .ticks_per_commit = 1,
+							     .checkpoint_every = HOUR },
+				    &e);
+	assert_string_equal(e.message, "");
+}
+
+static inline void end_history(struct controller *c, const char *path)
+{
+	static const char *const ends[] = { "", "-wal", "-shm" };
+	char name[80];
+
+	history_close(c->history);
+	c->history = c->context.history = NULL;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		snprintf(name, sizeof name, "%s%s", path, ends[i]);
+		unlink(name);
+	}
 }
 
 static inline void close_controller(struct controller *c)

@@ -358,6 +358,23 @@ static void a_pause_can_be_cancelled(void **state)
 	close_provider(&a);
 }
 
+/* Between the look and the call somebody lowered it: nothing is sent. */
+static void a_size_that_fell_meanwhile_is_let(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
+		struct asked a = open_provider(owned[i].provider, owned[i].settings, 1);
+		assert_int_equal(
+			ask(&a,
+			    (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5, .change = 2 }),
+			ERROR_CONFLICT);
+		assert_true(a.call.is_outdated);
+		assert_string_equal(played.log, "");
+		assert_int_equal(played.replicas, 1);
+		close_provider(&a);
+	}
+}
+
 static void somebody_elses_change_is_a_conflict(void **state)
 {
 	struct asked a = open_provider("karpenter", karpenter, 3);
@@ -509,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_replacement_that_was_given_up_is_karpenters_to_settle),
 		cmocka_unit_test(what_karpenter_took_is_not_taken_again),
 		cmocka_unit_test(a_pause_can_be_cancelled),
+		cmocka_unit_test(a_size_that_fell_meanwhile_is_let),
 		cmocka_unit_test(somebody_elses_change_is_a_conflict),
 		cmocka_unit_test(a_dynamic_node_pool_is_refused),
 		cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -312,7 +312,7 @@ static inline void close_provider(struct asked *a)
 struct recommendation {
 	enum provider_verb verb;
 	const char *token;
-	int64_t desired;
+	int64_t desired, change;
 	const char *ids[3];
 };
 
@@ -328,6 +328,7 @@ static inline enum error_kind ask(struct asked *a, struct recommendation w)
 					  .settings = a->settings,
 					  .token = w.token,
 					  .desired = w.desired,
+					  .change = w.change,
 					  .ids = w.ids,
 					  .id_count = count,
 					  .done = finished,
