@@ -320,6 +320,25 @@ static void note_size(const struct cloud_group *g)
 	s->desired = g->desired;
 }
 
+/* As replica `who` has it; NULL: it has none. */
+static const struct group_spec *spec_of(const struct cloud_group *g, int who)
+{
+	const struct published *p = replica_published(who);
+
+	for (size_t i = 0; p && p->fleet && i < p->fleet->group_count; i++)
+		if (!strcmp(p->fleet->groups[i].name, g->name))
+			return &p->fleet->groups[i];
+	return NULL;
+}
+
+/* Where a cloud takes spot machines and lowers the size with them, a lower size is nobody's will. */
+static bool may_be_taken(const struct cloud_group *g, int who)
+{
+	const struct group_spec *spec = spec_of(g, who);
+
+	return g->wire != CLOUD_EKS && (!spec || spec->capacity_type == CAPACITY_SPOT);
+}
+
 /* By others, within the ten minutes for which they are let. What grows to a size looks at it before; elsewhere, where
  * machines are launched beside what is there, only the next look shows it. */
 static bool is_lowered(const struct cloud_group *g)
@@ -550,12 +569,9 @@ static int64_t marked(const char *pool)
 /* The manifest's least of the group is bought there, whatever a cheaper or dearer one has too many of. */
 static int64_t least_of_group(const struct cloud_group *g, int who)
 {
-	const struct published *p = replica_published(who);
+	const struct group_spec *spec = spec_of(g, who);
 
-	for (size_t i = 0; p && p->fleet && i < p->fleet->group_count; i++)
-		if (!strcmp(p->fleet->groups[i].name, g->name))
-			return p->fleet->groups[i].ends_at ? 0 : p->fleet->groups[i].min_nodes;
-	return 0;
+	return spec && !spec->ends_at ? spec->min_nodes : 0;
 }
 
 /* It came, and nobody takes it. */
@@ -796,7 +812,7 @@ static void before_call(const struct cloud_call *c)
 	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
 		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
 	note_size(c->group);
-	if (is_lowered(c->group) && strcmp(c->verb, "grow") == 0)
+	if (is_lowered(c->group) && strcmp(c->verb, "grow") == 0 && !may_be_taken(c->group, c->from))
 		laws_break("owner_is_let", "%s of %s to %" PRId64 ", which somebody lowered to %" PRId64, c->verb,
 			   c->group->name, c->asked, c->group->resized.to);
 	look_at_plans();
