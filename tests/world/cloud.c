@@ -380,6 +380,7 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 		g->resized.from = g->desired;
 		g->resized.to = size;
 		g->resized.at = wire_now();
+		g->resized.shown_at = 0;
 		g->resized.is_schedule = false;
 	}
 	g->desired = size;

@@ -69,7 +69,7 @@ static const struct cloud_group *as_of(const struct cloud_past *p, millis at)
 	return &p->moments[best % MOMENTS].group;
 }
 
-const struct cloud_group *cloud_shown(struct cloud_group *g)
+static const struct cloud_group *moment_shown(const struct cloud_group *g)
 {
 	millis lag = g->reads.lag;
 
@@ -78,4 +78,13 @@ const struct cloud_group *cloud_shown(struct cloud_group *g)
 	if (g->reads.is_any_order)
 		lag = (millis)(random_next(wire_random()) % (uint64_t)lag);
 	return as_of(g->past, wire_now() - lag);
+}
+
+const struct cloud_group *cloud_shown(struct cloud_group *g)
+{
+	const struct cloud_group *shown = moment_shown(g);
+
+	if (!g->resized.shown_at && shown->resized.at == g->resized.at)
+		g->resized.shown_at = wire_now();
+	return shown;
 }

@@ -339,15 +339,14 @@ static bool may_be_taken(const struct cloud_group *g, int who)
 	return g->wire != CLOUD_EKS && (!spec || spec->capacity_type == CAPACITY_SPOT);
 }
 
-/* By others, within the ten minutes for which they are let. What grows to a size looks at it before; elsewhere, where
- * machines are launched beside what is there, only the next look shows it. */
+/* By others, within the ten minutes for which they are let, and a read has shown it. Where machines are launched beside
+ * what is there, a call's own read is no look. */
 static bool is_lowered(const struct cloud_group *g)
 {
-	bool looks_before = g->wire == CLOUD_AKS || (g->wire == CLOUD_EKS && !g->launches);
-	millis passed = wire_now() - sized(g)->lowered_at - g->reads.lag;
+	millis lowered = sized(g)->lowered_at, shown = g->resized.shown_at;
 
-	return sized(g)->lowered_at && passed > (looks_before ? 30 : 80) * SECOND &&
-	       wire_now() - sized(g)->lowered_at < 9 * MINUTE;
+	return lowered && shown && wire_now() - shown > 10 * SECOND && wire_now() - lowered < 9 * MINUTE &&
+	       (!g->launches || wire_now() - lowered - g->reads.lag > 80 * SECOND);
 }
 
 /* What an owner began is never undone. */
