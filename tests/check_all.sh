@@ -10,15 +10,16 @@ step() {
 	shift
 	printf '== %s\n' "$name"
 	set +e # in a condition bash would forget set -e inside, too
-	(set -e; "$@")
-	status=$?
+	(set -e; "$@") 2>&1 | tee build/step.log
+	status=${PIPESTATUS[0]}
 	set -e
-	if [ $status -eq 0 ]; then
+	if [ "$status" -eq 0 ]; then
 		passed=$((passed + 1))
 		printf '   ok, %d s\n' $((SECONDS - start))
 	else
 		failed+=("$name")
 		printf '   FAILED: %s\n' "$name"
+		{ printf '== failed before: %s\n' "$name"; tail -n 20 build/step.log; } >>build/failed.log
 	fi
 }
 
@@ -66,10 +67,10 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
-# they leave of it.
+# The tests of the build with sanitizers. Most of their time they wait, so two more than there are cores run at a time, and what
+# takes the processor runs beside them, in what they leave of it.
 begin_tests() {
-	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
+	ctest --preset dev --parallel $(($(nproc) + 2)) --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
 		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
 	tests=$!
 	trap 'kill "$tests" 2>/dev/null || true' EXIT
@@ -100,6 +101,7 @@ end_tests() {
 	trap - EXIT
 	cat build/dev/tests.log
 	printf '   waited for, %d s\n\n' $((SECONDS - start))
+	[ ! -e build/failed.log ] || cat build/failed.log
 	rm -f build/dev/second.xml
 	[ $status -eq 0 ] || ! second_attempts || status=0
 	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" build/dev/second.xml || status=1
@@ -107,6 +109,8 @@ end_tests() {
 }
 
 check_all() {
+	mkdir -p build
+	rm -f build/failed.log
 	step 'recorded traffic is there' shared_is_there
 	step "the rig's servers are there" rig_is_there
 	step 'Go of the rig' go_files
