@@ -440,11 +440,10 @@ bool fleet_open(struct controller *c, struct error *e)
 	return true;
 }
 
-static struct node_group *group_like(const struct controller *c, const struct group_spec *was)
+void fleet_tell_left(const struct group_spec *left, const char *why)
 {
-	struct node_group *g = group_of(c, was->name);
-
-	return g && !strcmp(group_spec_of(g)->provider, was->provider) ? g : NULL;
+	log_warn("group-left-as-it-is", LOG_S("group", left->name), LOG_S("provider", left->provider),
+		 LOG_S("why", why), LOG_END);
 }
 
 void fleet_leave_former(struct controller *c)
@@ -464,18 +463,11 @@ void fleet_leave_former(struct controller *c)
 		return;
 	}
 	for (size_t i = 0; i < was.fleet.group_count; i++) {
-		struct node_group *g = group_like(c, &was.fleet.groups[i]);
-		if (!group_is_acted_on(&was.fleet, i) || (g && node_group_is_ours(g)))
-			continue;
-		if (g)
-			g->must_unguard = true;
-		else
-			log_warn("group-left-as-it-is", LOG_S("group", was.fleet.groups[i].name),
-				 LOG_S("provider", was.fleet.groups[i].provider),
-				 LOG_S("why",
-				       "its manifest went while no controller ran: what was protected from scale-in "
-				       "there stays so until somebody lifts it"),
-				 LOG_END);
+		const struct group_spec *left = &was.fleet.groups[i];
+		const struct node_group *g = group_of(c, left->name);
+		if (group_is_acted_on(&was.fleet, i) && (!g || strcmp(group_spec_of(g)->provider, left->provider) != 0))
+			fleet_tell_left(left, "its manifest went while no controller ran: what was protected from "
+					      "scale-in there stays so until somebody lifts it");
 	}
 }
 

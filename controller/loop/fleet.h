@@ -38,8 +38,10 @@ struct cluster_door cluster_client_open(struct api *a);
 /* Tells the model of the cluster which pools and groups there are. */
 void fleet_tell_cluster(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
-/* Groups that were ours when the history was written last, and are not any more: what was protected there is lifted, as
- * far as the manifest names them; the others are told. After fleet_open(). */
+/* Logs a group of before that nobody looks after now, though machines there may still be protected. */
+void fleet_tell_left(const struct group_spec *left, const char *why);
+/* Tells the groups that were ours when the history was written last, and that no manifest names any more. After
+ * fleet_open(). */
 void fleet_leave_former(struct controller *c);
 /* One pool, or group, of the fleet in force; `former`: what it goes on from, NULL for nothing. */
 void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *former, bool is_same_term);

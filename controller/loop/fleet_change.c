@@ -275,6 +275,9 @@ static void move_groups(struct controller *c, const struct fleet_map *m)
 			groups[m->groups[i]] = g;
 			continue;
 		}
+		if (m->groups[i] == NOWHERE && g->must_unguard)
+			fleet_tell_left(group_spec_of(g), "its machines are protected from scale-in, and the call that "
+							  "was to lift it failed: somebody has to");
 		node_group_close(g);
 		free(g);
 	}

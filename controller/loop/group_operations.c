@@ -180,6 +180,8 @@ static void recall_spared(struct node_group *g)
 		return;
 	if (guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count, &e)) {
 		g->are_spared_known = g->spared;
+		/* Recorded still: nobody has lifted it. */
+		g->must_unguard |= g->spared && !node_group_is_ours(g);
 		if (g->spared || !node_group_is_ours(g))
 			return;
 		spare_protected(g);
@@ -195,6 +197,7 @@ static void forget_spared(struct node_group *g)
 {
 	struct error e = { 0 };
 
+	g->must_unguard = false;
 	arena_release(&g->spared_arena);
 	g->spared = NULL;
 	g->spared_count = 0;
@@ -226,12 +229,12 @@ static void guarded(struct provider_call *c)
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, clock_now(g->context->clock));
 	if (!is_done && c->error.kind != ERROR_CANCELLED)
-		log_warn("machines-not-protected", LOG_S("group", group_spec_of(g)->name), LOG_I("protect", c->desired),
-			 LOG_E(&c->error), LOG_END);
-	if (is_done && !c->desired) {
-		g->must_unguard = false;
+		log_warn(c->desired ? "machines-not-protected" : "protection-not-lifted",
+			 LOG_S("group", group_spec_of(g)->name), LOG_E(&c->error), LOG_END);
+	if (!c->desired && is_done)
 		forget_spared(g);
-	}
+	else if (!c->desired)
+		g->must_unguard = true;
 	provider_call_release(c);
 	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
 	hand_over(g);
@@ -276,11 +279,13 @@ static void guard(struct node_group *g, bool on)
 	g->ops->start(g->provider, &g->change);
 }
 
-/* Machines that an earlier life protected, of a group that is not ours any more. */
-static bool is_left_guarded(const struct node_group *g)
+/* What an earlier life protected, in a group that is not ours any more. */
+static void unguard(struct node_group *g)
 {
-	return !node_group_is_ours(g) && node_group_can(g, PROVIDER_PROTECTS) &&
-	       (count_guarded(g) > 0 || g->seen.new_machines == NEW_MACHINES_GUARDED);
+	if (count_guarded(g) > 0 || g->seen.new_machines == NEW_MACHINES_GUARDED)
+		guard(g, false);
+	else
+		forget_spared(g);
 }
 
 /* Once nothing is under way there. */
@@ -531,8 +536,8 @@ void node_group_drive(struct node_group *g)
 		return;
 	else if (is_exposed(g))
 		guard(g, true);
-	else if (g->must_unguard && g->are_spared_known && (g->must_unguard = is_left_guarded(g)))
-		guard(g, false);
+	else if (g->must_unguard && g->are_spared_known && !node_group_is_ours(g))
+		unguard(g);
 }
 
 /* --- looks --- */

@@ -167,9 +167,9 @@ struct node_group {
 	bool are_spared_known;
 	struct arena spared_arena;
 	bool must_hand_over; /* once nothing is under way */
-	bool must_unguard;  /* it was ours in an earlier life, and is not any more: what is protected there is lifted */
-	bool must_look;	    /* described before the last operation, or the last look was not believed */
-	bool is_look_stale; /* an operation was sent or ended while it was under way */
+	bool must_unguard;   /* what we protected in an earlier life is to be lifted, or could not be lifted */
+	bool must_look;	     /* described before the last operation, or the last look was not believed */
+	bool is_look_stale;  /* an operation was sent or ended while it was under way */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
 	millis guard_after; /* clock_mono; machines are protected then at the earliest */

@@ -338,7 +338,6 @@ static void what_is_ours_no_more_is_protected_no_more(void **state)
 	assert_true(none_is_protected());
 }
 
-/* Between two ticks: nobody notices, not even in the history. */
 /* Nobody was there to lift it when it was paused. */
 static void what_was_paused_while_nobody_ran_is_protected_no_more(void **state)
 {
@@ -363,6 +362,38 @@ static void what_was_paused_while_nobody_ran_is_protected_no_more(void **state)
 	free(read_chat().text);
 }
 
+/* The one call comes to nothing: it is made again, by the next process, too. */
+static void what_could_not_be_lifted_at_once_is_lifted_later(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+	struct cloud_group *g = cloud_group_at(0);
+
+	(void)state;
+	g->protects = true;
+	begin();
+	for (int restarts = 0; restarts <= 1; restarts++) {
+		until(all_are_protected, 5 * MINUTE);
+		g->faults.auth = -1;
+		value_set_text(pool->value, "spec>mode", "paused");
+		apiserver_changed(pool);
+		run(10 * MINUTE);
+		assert_true(all_are_protected());
+		g->faults.auth = 0;
+		if (restarts) {
+			replica_kill(0);
+			replica_start(0, &objects_only);
+		}
+		until(none_is_protected, 15 * MINUTE);
+		run(20 * MINUTE);
+		assert_true(none_is_protected());
+		value_set_text(pool->value, "spec>mode", "act");
+		apiserver_changed(pool);
+	}
+	until(all_are_protected, 5 * MINUTE);
+	free(read_chat().text);
+}
+
+/* Between two ticks: nobody notices, not even in the history. */
 static void an_edit_taken_back_is_none(void **state)
 {
 	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
@@ -464,6 +495,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_paused_pool_stops_at_once),
 		SCENARIO(what_is_ours_no_more_is_protected_no_more),
 		SCENARIO(what_was_paused_while_nobody_ran_is_protected_no_more),
+		SCENARIO(what_could_not_be_lifted_at_once_is_lifted_later),
 		SCENARIO(an_edit_taken_back_is_none),
 		SCENARIO(a_pool_made_anew_goes_on),
 		SCENARIO(a_changed_group_buys_nothing_twice),

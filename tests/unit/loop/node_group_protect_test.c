@@ -172,27 +172,66 @@ static void what_is_not_ours_is_neither_protected_nor_handed_over(void **state)
 	assert_null(cloud.change);
 }
 
-/* By an earlier life, of a group that is not ours any more: once, and not where it is ours again. */
+/* By an earlier life, of a group that is not ours any more: until it is, and once. */
 static void what_was_left_protected_is_lifted(void **state)
 {
 	struct stage_of_test *t = *state;
-	const struct fleet_spec *ours = t->context.fleet;
+	struct error e = { 0 };
 
-	t->g.must_unguard = true;
+	assert_true(guard_record_save(t->history, "g5", NULL, 0, &e));
+	pause_pool(t);
 	cloud.guarded = 2;
 	cloud.abilities |= PROVIDER_PROTECTS;
 	played_run(t, 2);
+	expect_protect(false);
+	played_answer(ERROR_THROTTLED);
+	played_look(t);
 	assert_null(cloud.change);
-	pause_pool(t);
-	t->g.must_unguard = true;
+	clock_turn(&t->clock, 10 * MINUTE);
 	played_look(t);
 	expect_protect(false);
 	cloud.guarded = 0;
 	played_answer(ERROR_NONE);
+	cloud.guarded = 2; /* by somebody's hand */
+	clock_turn(&t->clock, 10 * MINUTE);
 	played_look(t);
 	assert_null(cloud.change);
-	assert_false(t->g.must_unguard);
-	t->context.fleet = ours;
+}
+
+/* What somebody protects there later is theirs. */
+static void where_nothing_was_left_protected_it_is_forgotten(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = *state;
+	const char **machines;
+	size_t count;
+	struct error e = { 0 };
+
+	assert_true(guard_record_save(t->history, "g5", NULL, 0, &e));
+	pause_pool(t);
+	cloud.abilities |= PROVIDER_PROTECTS;
+	played_run(t, 2);
+	assert_null(cloud.change);
+	assert_true(guard_record_find(t->history, "g5", &a, &machines, &count, &e));
+	assert_null(machines);
+}
+
+/* For the next life, and for who tells that a group is left as it is. */
+static void what_could_not_be_lifted_stays_recorded(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = two_run(state);
+	const char **machines;
+	size_t count;
+	struct error e = { 0 };
+
+	protected(t);
+	node_group_hand_over(&t->g);
+	expect_protect(false);
+	played_answer(ERROR_UNAVAILABLE);
+	assert_true(t->g.must_unguard);
+	assert_true(guard_record_find(t->history, "g5", &a, &machines, &count, &e));
+	assert_non_null(machines);
 }
 
 /* Else a next life would take ours for somebody's. */
@@ -235,6 +274,8 @@ int main(void)
 		TEST(what_is_under_way_ends_first),
 		TEST(what_is_not_ours_is_neither_protected_nor_handed_over),
 		TEST(what_was_left_protected_is_lifted),
+		TEST(where_nothing_was_left_protected_it_is_forgotten),
+		TEST(what_could_not_be_lifted_stays_recorded),
 		TEST(nothing_is_lifted_where_nothing_may_change),
 		TEST(nothing_is_protected_before_it_is_known_whose_is_whose),
 		TEST(what_is_not_known_as_ours_is_not_lifted),
