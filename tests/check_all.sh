@@ -19,7 +19,7 @@ step() {
 	else
 		failed+=("$name")
 		printf '   FAILED: %s\n' "$name"
-		{ printf '== failed before: %s\n' "$name"; tail -n 20 build/step.log; } >>build/failed.log
+		{ printf '== failed: %s\n' "$name"; tail -n 20 build/step.log; } >>build/failed.log
 	fi
 }
 
@@ -67,10 +67,10 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. Most of their time they wait, so two more than there are cores run at a time, and what
-# takes the processor runs beside them, in what they leave of it.
+# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
+# they leave of it.
 begin_tests() {
-	ctest --preset dev --parallel $(($(nproc) + 2)) --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
+	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
 		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
 	tests=$!
 	trap 'kill "$tests" 2>/dev/null || true' EXIT
@@ -93,17 +93,22 @@ second_attempts() {
 	[ $status -eq 0 ] && ! grep -qvxF -- "$live" <<<"$all"
 }
 
-# The count is the last line.
-end_tests() {
-	local status=0 start=$SECONDS
+wait_for_tests() {
+	local start=$SECONDS
+	tests_status=0
 	echo '== tests'
-	wait "$tests" || status=$?
+	wait "$tests" || tests_status=$?
 	trap - EXIT
 	cat build/dev/tests.log
 	printf '   waited for, %d s\n\n' $((SECONDS - start))
+}
+
+# The count is the last line.
+end_tests() {
+	local status=$tests_status
 	[ ! -e build/failed.log ] || cat build/failed.log
 	rm -f build/dev/second.xml
-	[ $status -eq 0 ] || ! second_attempts || status=0
+	[ "$status" -eq 0 ] || ! second_attempts || status=0
 	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" build/dev/second.xml || status=1
 	[ $status -eq 0 ] || failed+=('tests')
 }
@@ -124,7 +129,9 @@ check_all() {
 	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 300
 	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 300 -w
 	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/clang/preheat
-	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz.
+	wait_for_tests
+	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz. Beside the tests
+	# it would hardly get to run in its few seconds.
 	step 'brief fuzzing' tests/run_fuzz.sh build/clang 5 1
 	end_tests
 	[ ${#failed[@]} -eq 0 ] || exit 1

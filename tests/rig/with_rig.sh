@@ -5,8 +5,6 @@
 # and kubectl in its PATH. Exit code: the command's; 77 with the reason where no servers can be had; 3 when they fail.
 # KEEP=DIR keeps the logs and audit.log there.
 set -euo pipefail
-# Its clocks are ours or faster: who may do so goes before what only computes.
-renice -n -10 -p $$ >/dev/null 2>&1 || true
 rooms=$(cd "$(dirname "$0")" && pwd)
 
 up=()
