@@ -203,7 +203,9 @@ static bool may_stand_by(const struct eks_call *x)
 
 static bool tells_by_template(const struct eks_call *x)
 {
-	return (is_block(x) || may_stand_by(x) || !x->settings.nodegroup) && x->seen.group.template_id &&
+	bool is_ones_own = x->settings.auto_scaling_group || x->settings.tag_count;
+
+	return (is_block(x) || may_stand_by(x) || is_ones_own) && x->seen.group.template_id &&
 	       *x->seen.group.template_id;
 }
 

@@ -318,7 +318,7 @@ static void a_capacity_block_of_ones_own_group_is_known_by_its_template(void **s
 	struct scene *s = *state;
 	millis end = 0;
 
-	account_settle(s, BY_NAME);
+	account_settle(s, BY_NAME ",\"cluster\":\"c\",\"nodegroup\":\"n\"");
 	assert_true(time_parse_exact("2027-01-31T11:30:00Z", &end));
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, NAMES_BLOCK, 0 },
 			     { RESERVATION, ENDS, 0 }, ),
