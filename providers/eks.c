@@ -188,9 +188,12 @@ static bool is_of_ec2(const struct eks_call *x)
 	return x->request.service == AWS_EC2;
 }
 
-static bool is_block(const struct eks_nodegroup *n)
+/* As EKS tells of a node group; of another Auto Scaling group its template does. */
+static bool is_block(const struct eks_call *x)
 {
-	return n->capacity_type && !strcmp(n->capacity_type, "CAPACITY_BLOCK");
+	const char *type = x->seen.nodegroup.capacity_type;
+
+	return known_of(x)->is_block || (type && !strcmp(type, "CAPACITY_BLOCK"));
 }
 
 static bool may_stand_by(const struct eks_call *x)
@@ -200,7 +203,9 @@ static bool may_stand_by(const struct eks_call *x)
 
 static bool tells_by_template(const struct eks_call *x)
 {
-	return (is_block(&x->seen.nodegroup) || may_stand_by(x)) && x->seen.group.template_id &&
+	bool is_ones_own = x->settings.auto_scaling_group || x->settings.tag_count;
+
+	return (is_block(x) || may_stand_by(x) || is_ones_own) && x->seen.group.template_id &&
 	       *x->seen.group.template_id;
 }
 
@@ -228,11 +233,12 @@ static bool template_read(struct eks_call *x, struct error *e)
 
 	if (!eks_read_template(x->request.response, x->request.response_len, arena_of(x), &t, e))
 		return false;
-	if (is_block(&x->seen.nodegroup) && *t.reservation)
+	n->is_block = !strcmp(t.market, "capacity-block");
+	if (is_block(x) && *t.reservation)
 		x->reservation = t.reservation;
 	n->instance_store = (struct instance_store){ 0 };
-	if (!instance_store_read(t.user_data, strlen(t.user_data), arena_of(x), &n->instance_store,
-				 &n->instance_store_trouble))
+	if (may_stand_by(x) && !instance_store_read(t.user_data, strlen(t.user_data), arena_of(x), &n->instance_store,
+						    &n->instance_store_trouble))
 		n->instance_store = (struct instance_store){ 0 };
 	return true;
 }
@@ -834,8 +840,7 @@ static void skip_probes(struct eks_call *x)
 	for (; x->probe_at < PROBES; x->probe_at++) {
 		const struct probe *p = &probes[x->probe_at];
 		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
-		    ((p->is & OF_TEMPLATE) && !tells_by_template(x)) ||
-		    ((p->is & OF_BLOCK) && !is_block(&x->seen.nodegroup)) ||
+		    ((p->is & OF_TEMPLATE) && !tells_by_template(x)) || ((p->is & OF_BLOCK) && !is_block(x)) ||
 		    ((p->is & OF_NEW) && !x->settings.protects_new) ||
 		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
 			continue;
@@ -1000,8 +1005,8 @@ static void describe(struct eks_call *x)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
 	n->desired = x->seen.group.desired;
 	n->max = x->seen.group.max;
-	d->ends_at = is_block(&x->seen.nodegroup) ? n->ends_at : 0;
-	if (is_block(&x->seen.nodegroup) && !d->ends_at)
+	d->ends_at = is_block(x) ? n->ends_at : 0;
+	if (is_block(x) && !d->ends_at)
 		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);
 	if (n->are_hooks_known)
 		eks_tell_hooks(&n->hooks, arena_of(x), d);

@@ -29,7 +29,8 @@ struct eks_known {
 	millis template_asked_at;
 	struct instance_store instance_store;
 	struct error instance_store_trouble;
-	millis ends_at; /* of its Capacity Block */
+	bool is_block;	/* its machines are started in a Capacity Block */
+	millis ends_at; /* of that */
 	struct error end_trouble;
 };
 

@@ -694,6 +694,7 @@ bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks
 static const struct xml_field template_fields[] = {
 	XML_FIELD(struct eks_template, reservation, XML_STRING,
 		  "capacityReservationSpecification>capacityReservationTarget>capacityReservationId"),
+	XML_FIELD(struct eks_template, market, XML_STRING, "instanceMarketOptions>marketType"),
 	XML_FIELD(struct eks_template, user_data, XML_STRING, "userData"),
 };
 static const struct xml_table template_table = XML_TABLE(struct eks_template, template_fields);

@@ -154,6 +154,7 @@ bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks
 		       struct error *e) MUST_USE;
 struct eks_template {
 	const char *reservation; /* id; "": it names none */
+	const char *market;	 /* "capacity-block", "spot", "": on demand */
 	const char *user_data;	 /* base64; may hold secrets */
 };
 bool eks_read_template(const char *text, size_t len, struct arena *a, struct eks_template *out,

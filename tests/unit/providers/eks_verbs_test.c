@@ -283,6 +283,11 @@ static void what_eks_says_is_wrong_is_told(void **state)
 	"<capacityReservationTarget><capacityReservationId>cr-0b</capacityReservationId>"             \
 	"</capacityReservationTarget></capacityReservationSpecification></launchTemplateData></item>" \
 	"</launchTemplateVersionSet>"
+#define NAMES_BLOCK                                                                                               \
+	"<launchTemplateVersionSet><item><launchTemplateData><instanceMarketOptions><marketType>capacity-block</" \
+	"marketType></instanceMarketOptions><capacityReservationSpecification><capacityReservationTarget>"        \
+	"<capacityReservationId>cr-0b</capacityReservationId></capacityReservationTarget>"                        \
+	"</capacityReservationSpecification></launchTemplateData></item></launchTemplateVersionSet>"
 #define RESERVATION "DescribeCapacityReservations&CapacityReservationId.1=cr-0b"
 #define ENDS                                                                                                  \
 	"<capacityReservationSet><item><capacityReservationId>cr-0b</capacityReservationId>"                  \
@@ -305,6 +310,37 @@ static void the_end_of_a_capacity_block_is_read_from_its_reservation(void **stat
 	/* it stays known, without being asked for at every look */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
 	assert_int_equal(s->call.description.ends_at, end);
+}
+
+/* EKS is not asked about a group of one's own: its launch template tells the market. */
+static void a_capacity_block_of_ones_own_group_is_known_by_its_template(void **state)
+{
+	struct scene *s = *state;
+	millis end = 0;
+
+	account_settle(s, BY_NAME ",\"cluster\":\"c\",\"nodegroup\":\"n\"");
+	assert_true(time_parse_exact("2027-01-31T11:30:00Z", &end));
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, NAMES_BLOCK, 0 },
+			     { RESERVATION, ENDS, 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, end);
+	assert_int_equal(s->call.description.caution_count, 0);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, end);
+	/* a reservation without an end of a block's is none */
+	account_settle(s, BY_NAME ",\"launch\":\"capacity\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, NAMES_IT, 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, 0);
+	assert_int_equal(s->call.description.caution_count, 0);
+	/* its end cannot be read */
+	account_settle(s, BY_NAME " ");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, NAMES_BLOCK, 0 },
+			     { RESERVATION, "UnauthorizedOperation:You are not authorized", 403 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, 0);
+	assert_int_equal(s->call.description.caution_count, 1);
+	assert_non_null(strstr(s->call.description.cautions[0], "set reservedUntil"));
 }
 
 /* A role without the permission, a network without a way: the group is described all the same. */
@@ -353,9 +389,10 @@ static void where_images_lie_is_read_from_the_launch_template(void **state)
 	/* it stays known, and a change does not ask */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_POOL, 0 }, NO_POOL, ), ERROR_NONE);
 	assert_true(s->call.description.forgets_images);
-	/* no machine stands by there: nobody is asked */
+	/* no machine stands by there: it is nobody's concern */
 	account_settle(s, BY_NAME ",\"launch\":\"capacity\"");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, ON_STORE, 0 }, ),
+			 ERROR_NONE);
 	assert_false(s->call.description.forgets_images);
 	/* it will have a pool, which we make */
 	account_settle(s, BY_NAME ",\"warmPool\":\"autoScalingGroup\"");
@@ -911,6 +948,7 @@ int main(void)
 		TEST(where_images_lie_is_read_from_the_launch_template),
 		TEST(what_a_launch_template_does_not_tell_is_not_assumed),
 		TEST(the_end_of_a_capacity_block_is_read_from_its_reservation),
+		TEST(a_capacity_block_of_ones_own_group_is_known_by_its_template),
 		TEST(a_capacity_block_without_a_known_end_is_named),
 		TEST(machines_are_protected_from_the_first_look_on),
 		TEST(a_lower_size_of_the_owner_is_not_held_up),
