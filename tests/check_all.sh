@@ -110,7 +110,7 @@ end_tests() {
 	rm -f build/dev/second.xml
 	[ "$status" -eq 0 ] || ! second_attempts || status=0
 	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" build/dev/second.xml || status=1
-	[ $status -eq 0 ] || failed+=('tests')
+	[ "$status" -eq 0 ] || failed+=('tests')
 }
 
 check_all() {
