@@ -27,7 +27,7 @@ one() {
 	done
 	words "$name" >"$corpus.dict"
 	[ ! -s "$corpus.dict" ] || words=(-dict="$corpus.dict")
-	if "$1" -seed="$3" -max_total_time="$2" -timeout=600 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+	if "$1" -seed="$3" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix="$corpus-finding-" ${words[@]+"${words[@]}"} "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
 		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
 	else

@@ -327,7 +327,7 @@ static void a_capacity_block_of_ones_own_group_is_known_by_its_template(void **s
 	assert_int_equal(s->call.description.caution_count, 0);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
 	assert_int_equal(s->call.description.ends_at, end);
-	/* a reservation without an end of a block's is none */
+	/* an On-Demand Capacity Reservation: its machines outlive it */
 	account_settle(s, BY_NAME ",\"launch\":\"capacity\"");
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, NAMES_IT, 0 }, ),
 			 ERROR_NONE);
