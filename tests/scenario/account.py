@@ -168,7 +168,7 @@ class Aks(Account):
     def tenancy(self):
         self.make_keys()
         spot = {'scaleSetPriority': 'Spot', 'scaleSetEvictionPolicy': 'Delete', 'spotMaxPrice': -1}
-        return {'azure': {'tenant': self.TENANT, 'puts_per_minute': 600, 'principals': [
+        return {'azure': {'tenant': self.TENANT, 'principals': [
                     {'client_id': 'app-federated', 'object_id': 'object-federated', 'federated': [{
                         'issuer': 'https://issuer.example/', 'subject': 'system:serviceaccount:preheat:preheat',
                         'key': os.path.join(self.folder, 'issuer.pub')}]},
