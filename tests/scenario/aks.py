@@ -32,6 +32,7 @@ def grows(s, cloud):
 def upgraded(s, cloud, controller, fault, state):
     """AKS gives the pool another node image or version: a machine beside the count, then the others cordoned, emptied and reimaged
     one by one."""
+    cloud.quiet()
     cloud.traffic(3 * account.A_REPLICA, 1500)
     s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('a100spot')) <= 8 and
              len(s.pods(account.APP)) >= len(s.running('a100spot')), 7200)
@@ -52,6 +53,7 @@ def upgraded(s, cloud, controller, fault, state):
 
 def refused(s, cloud, controller):
     """AKS upgrades the whole cluster: no pool shows it, and every write is refused with 409. It is named, and not asked for ever."""
+    cloud.quiet()
     s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6, 7200)
     bought, upgrade = s.machines.calls()['purchases'], s.machines.fault('cluster-upgrade', '*')
     begun = time.time()
@@ -77,6 +79,7 @@ def deallocates(s, cloud):
 
 
 def runs_dry(s, cloud):
+    cloud.quiet()
     s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6
              and s.group('a100')['desired'] <= 2, 7200)
     begun = time.time()
@@ -89,8 +92,9 @@ def runs_dry(s, cloud):
     s.check('Azure is believed: the spot pool is left alone for its hour', len(s.group('a100spot')['machines']) <= bought)
 
 
-def shrinks(s):
+def shrinks(s, cloud):
     begun = time.time()
+    cloud.quiet()
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
     s.expect('machines go', lambda: s.group('a100spot')['desired'] + s.group('a100')['desired'] <= 2 and s.settled(), 3600)
     s.check('what we stop is not called the work of others', not s.told('ForeignSizeChange', 'a100 ', begun))
@@ -128,7 +132,7 @@ def aks(s):
     refused(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     runs_dry(s, cloud)
-    shrinks(s)
+    shrinks(s, cloud)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
