@@ -690,12 +690,12 @@ static void block(struct group_memory *g, const struct event_input *e, millis no
 /* It was held only because nobody could tell of it. */
 static void take_off(struct group_memory *g)
 {
+	if (g->wakes_blocked_until != NO_STANDBY)
+		g->wakes_blocked_until = 0;
 	if (g->refused_with != ERROR_UNAVAILABLE)
 		return;
 	g->blocked_until = 0;
 	g->refusals = 0;
-	if (g->wakes_blocked_until != NO_STANDBY)
-		g->wakes_blocked_until = 0;
 }
 
 static void note_standby(struct group_memory *g, bool has)

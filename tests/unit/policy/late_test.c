@@ -120,6 +120,7 @@ static void a_group_that_is_described_late_is_asked_at_once(void **state)
 	millis until = g.blocked_until;
 	hear(&g, 2 * HOUR + MINUTE, EVENT_DESCRIBED, ERROR_NONE);
 	assert_int_equal(g.blocked_until, until); /* it has no machines all the same */
+	assert_int_equal(g.wakes_blocked_until, 0);
 }
 
 static void a_group_that_others_work_on_is_left_alone_until_they_are_done(void **state)
