@@ -138,7 +138,8 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 		t->put_back = call->before;
 		t->is_put_back = true;
 	}
-	t->holds = call->wanted == call->replicas;
+	/* With an error it may have been written all the same. */
+	t->holds = call->error.kind == ERROR_NONE && call->wanted == call->replicas;
 	t->held = call->wanted;
 	if (t->undone < 2 || t->is_left)
 		return;
@@ -221,7 +222,8 @@ static void scaled(struct scale_call *call)
 		t->failures = 0;
 	} else {
 		t->is = ABSENT;
-		t->contest.holds = false; /* it may have been written all the same */
+		if (call->is_found) /* else ours stands for all we know */
+			note_found(p, call);
 		t->failures++;
 		t->quiet_until = loop_now(c->loop) + (t->failures < 6 ? t->failures * SECOND : 10 * SECOND);
 		if (call->error.kind != ERROR_CANCELLED && t->failures == 1) {
