@@ -156,9 +156,10 @@ const char *workload_scale_contested(const struct controller *c, size_t pool)
 	return is_scaled(c, pool) && t->is_left && t->sentence[0] ? t->sentence : NULL;
 }
 
-void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from)
+void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from, bool is_same_term)
 {
 	to->contest = from->contest;
+	to->contest.holds &= is_same_term;
 	to->contest.is_looking = false;
 }
 
