@@ -114,7 +114,8 @@ func (u *poolUpgrade) batch(g *group) (names []string, running []*machine) {
 
 func (m *machine) isRunning() bool { return m.State == running }
 
-// upgrade takes the one in progress a step further; a machine that does not get empty ends it.
+// upgrade takes the one in progress a step further; a machine that does not get empty ends it. Such machines take pods again
+// unless the pool is set to keep them cordoned; those of the surge stay.
 func (k *cloud) upgrade(g *group, o *armOperation, now int64) bool {
 	u := g.AKS.Upgrade
 	names, batch := u.batch(g)
@@ -124,6 +125,9 @@ func (k *cloud) upgrade(g *group, o *armOperation, now int64) bool {
 		return false
 	case how == failedWord:
 		full := batch[slices.IndexFunc(batch, func(m *machine) bool { return !m.Evicted })]
+		for _, m := range batch {
+			m.Evicting, m.Cordoned = false, g.AKS.upgradeSetting("undrainableNodeBehavior") == "Cordon"
+		}
 		g.AKS.ends(o, failedWord, now, plainError("UpgradeFailed", "Drain of %s did not complete: pods could not be evicted in %s.",
 			full.node(), patience))
 	case len(u.Old) == 0:

@@ -161,8 +161,19 @@ func TestAnUpgradeFailsOnPodsThatStay(t *testing.T) {
 	for s := 1; s < 2400; s += 30 {
 		k.advance(at(s))
 	}
-	if g.AKS.State != failedWord || g.AKS.Error == nil || !g.live()[0].Cordoned {
-		t.Errorf("%s, %s", g.AKS.State, states(g))
+	if m := g.live()[0]; g.AKS.State != failedWord || g.AKS.Error == nil || m.Cordoned || m.Evicting {
+		t.Errorf("%s, %s, cordoned %v, evicting %v", g.AKS.State, states(g), m.Cordoned, m.Evicting)
+	}
+}
+
+func TestAPoolMayKeepBlockedMachinesCordoned(t *testing.T) {
+	k, g := newTestPool(t, 1, tree{"upgradeSettings": map[string]any{"undrainableNodeBehavior": "Cordon"}})
+	k.faults.add(fault{Fault: "image-upgrade", Group: "g"}, 0)
+	for s := 1; s < 2400; s += 30 {
+		k.advance(at(s))
+	}
+	if m := g.live()[0]; g.AKS.State != failedWord || !m.Cordoned || m.Evicting {
+		t.Errorf("%s, cordoned %v, evicting %v", g.AKS.State, m.Cordoned, m.Evicting)
 	}
 }
 

@@ -226,6 +226,9 @@ func (n *node) cordon(ctx context.Context, on bool) {
 // evict the pods until there are none but those of DaemonSets, as often as budgets refuse it.
 func (n *node) evict(ctx context.Context, machine string) {
 	for left := true; left; left = left && sleepReal(ctx, 200*time.Millisecond) {
+		if !n.now().Evicting {
+			return // given up
+		}
 		left = false
 		for _, pod := range n.fleet.podsOf(n.name) {
 			owner := meta.GetControllerOf(pod)
