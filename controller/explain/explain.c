@@ -457,7 +457,9 @@ static void tell_start(const struct incident *i, struct buf *out)
 		buf_printf(out, " of %s in %s", human_duration(i->start_age).text, i->group);
 	if (i->refused_by == LIMIT_NONE)
 		return;
-	buf_text(out, i->refused_by == LIMIT_QUOTA ? " after a lack of quota" : " after a stock-out");
+	buf_text(out, i->refused_by == LIMIT_QUOTA	   ? " after a lack of quota"
+		      : i->refused_by == LIMIT_UNAVAILABLE ? " that could not be asked for"
+							   : " after a stock-out");
 	if (is_elsewhere)
 		buf_printf(out, " in %s", i->refused_group);
 }

@@ -76,6 +76,7 @@ struct drain {
 	millis since;		       /* clock_mono; of the step that waits */
 	millis quiet_until, marked_at; /* loop_now */
 	millis settled_at;	       /* loop_now; what moved has its place by then */
+	millis given_up_at;	       /* clock_now; later plans count its replicas; 0: that of then does, too */
 	enum drain_mark mark;	       /* the last that was sent */
 	struct node_change change;
 	struct node_taint taint;
@@ -139,6 +140,7 @@ static void give_up(struct drain *d, const char *outcome)
 	d->step = DRAIN_UNMARK;
 	d->outcome = outcome;
 	d->quiet_until = 0;
+	d->given_up_at = clock_now(d->controller->clock);
 }
 
 /* The cloud's names for machines may have nothing to do with those on nodes: a machine is known by the cloud alone. */
@@ -1077,10 +1079,14 @@ int64_t drains_in_group(const struct controller *c, int group)
 	return count;
 }
 
-/* Its replicas are no part of the plan: it goes, or is back at work and the watch has not told yet. */
+/* Its replicas are no part of the plan: it goes, or was given up since. The mark may stay for long: for an owner's
+ * operation, say. */
 static bool is_off_plan(const struct drain *d, const struct node *n)
 {
-	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
+	bool is_given_up = d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN;
+
+	return n && d->step != DRAIN_OVER &&
+	       (!is_given_up || (n->is_draining && d->given_up_at >= d->controller->snapshot.now));
 }
 
 /* Replicas that will serve any moment: counted until they were told to go, or one that serves elsewhere would end in
@@ -1224,6 +1230,7 @@ const struct node *drains_call_off(struct controller *c, size_t pool)
 			 LOG_I("replicas", replicas_awake(c, n, pool)),
 			 LOG_S("why", "needed again before it was empty"), LOG_END);
 		give_up(d, "needed-again");
+		d->given_up_at = 0;
 		return n;
 	}
 	return NULL;

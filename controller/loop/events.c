@@ -3,6 +3,7 @@
 #include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
 #include "controller/web/pool_figures.h"
+#include "base/fnv1a.h"
 
 #include <stdarg.h>
 
@@ -98,6 +99,8 @@ static void tell_refusals(struct controller *c, size_t pool)
 			events_tell_pool(c, pool, e->what == EVENT_NO_STOCK ? no_stock : refused,
 					 "node group %s has none for %lld s, then it is tried again", group,
 					 (long long)(e->value / SECOND));
+		else if (e->what == EVENT_HELD)
+			events_tell_pool(c, pool, refused, "node group %s is not asked while others work on it", group);
 		else if (e->what == EVENT_MISSED)
 			events_tell_pool(c, pool, no_stock,
 					 "a part of node group %s is out of stock; others of it are tried", group);
@@ -111,11 +114,13 @@ static void tell_problems(struct controller *c, size_t pool)
 	for (int i = 0; i < PROBLEM_COUNT; i++) {
 		const char *problem = c->publishing.pools[pool].problem[i];
 		unsigned bit = 1U << i;
-		if (problem && !(told->problems & bit))
+		uint64_t busy = i == PROBLEM_BUSY && problem ? fnv1a_text(FNV1A_START, problem) : told->busy;
+		if (problem && (!(told->problems & bit) || busy != told->busy))
 			events_tell_pool(c, pool,
 					 (struct pool_event){ problem_condition((enum pool_problem)i), "Check", true },
 					 "%s", problem);
 		told->problems = problem ? told->problems | bit : told->problems & ~bit;
+		told->busy = busy; /* of two groups one may be named already */
 	}
 }
 

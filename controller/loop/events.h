@@ -12,6 +12,7 @@ struct controller;
 /* What events said of a pool last, so that only changes are told. */
 struct pool_told {
 	unsigned problems; /* bit per enum pool_problem */
+	uint64_t busy;	   /* hash of what was told of groups that others work on */
 	bool is_stale, is_refused, is_failing;
 	bool has_size;	   /* what is found at the start is no change */
 	int64_t down_from; /* replicas before a shrinking that is decided and has not happened yet; 0: none */

@@ -169,7 +169,7 @@ static bool is_closed(const struct controller *c, size_t pool, size_t position)
 	for (size_t i = 0; i < c->starts.event_count; i++) {
 		const struct start_event *e = &c->starts.events[i];
 		bool is_no = e->event.what == EVENT_REFUSED || e->event.what == EVENT_NO_STOCK ||
-			     e->event.what == EVENT_NO_QUOTA;
+			     e->event.what == EVENT_NO_QUOTA || e->event.what == EVENT_HELD;
 		if (is_no && fleet_of(c)->pools[e->pool].groups[e->event.group] == group)
 			return true;
 	}

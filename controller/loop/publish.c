@@ -220,20 +220,22 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 	return NULL;
 }
 
-static const char *busy_group(const struct controller *c, size_t pool, struct arena *a)
+static const char *busy_groups(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const char *all = NULL;
 
 	for (size_t i = 0; i < spec->group_count; i++) {
 		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
 		if (p->busy_with)
-			return format(
-				a,
-				"node group %s: %s; nothing is bought, ended or drained there until that is over, "
-				"other node groups are used",
-				fleet_of(c)->groups[spec->groups[i]].name, p->busy_with);
+			all = format(a, "%s%snode group %s: %s", all ? all : "", all ? "; " : "",
+				     fleet_of(c)->groups[spec->groups[i]].name, p->busy_with);
 	}
-	return NULL;
+	return all ? format(a,
+			    "%s; nothing is bought, ended or drained there until that is over, other node groups are "
+			    "used",
+			    all)
+		   : NULL;
 }
 
 static const char *ailing_group(const struct controller *c, size_t pool, struct arena *a)
@@ -313,7 +315,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
-	out[PROBLEM_BUSY] = busy_group(c, pool, a);
+	out[PROBLEM_BUSY] = busy_groups(c, pool, a);
 	out[PROBLEM_AILING] = ailing_group(c, pool, a);
 	out[PROBLEM_RESERVATION] = ending_reservation(c, pool, a);
 	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);

@@ -630,7 +630,7 @@ static void interruptions_drive(struct controller *c)
 /* More is needed than was decided, as it cannot be had. */
 static bool is_cut(const struct pool_decision *d)
 {
-	return d->held_by == LIMIT_STOCKOUT || d->held_by == LIMIT_QUOTA || d->held_by == LIMIT_BUDGET ||
+	return limit_is_refusal((enum limit)d->held_by) || d->held_by == LIMIT_BUDGET ||
 	       d->held_by == LIMIT_RESERVATION;
 }
 

@@ -63,6 +63,9 @@ int64_t cost_budget_affordable(void *user, size_t group)
 
 /* --- buying --- */
 
+/* Should nobody tell that others let go of a group: the next leader, say. */
+static const millis HELD_AT_MOST = 10 * MINUTE;
+
 int64_t nodes_for(const struct controller *c, size_t pool, size_t group, int64_t replicas)
 {
 	int64_t each = replicas_on_node(c, pool, group);
@@ -87,6 +90,18 @@ static void refuse(struct controller *c, const struct start *like, int64_t count
 						.what = EVENT_REFUSED,
 						.kind = (int64_t)like->kind,
 						.value = (int64_t)why,
+						.count = count });
+}
+
+/* Others work on the group: it is not asked, and nothing is decided there, until they let go of it. */
+static void put_off(struct controller *c, const struct start *like, int64_t count)
+{
+	c->groups[fleet_of(c)->pools[like->pool].groups[like->group]]->was_missed = true;
+	starts_add_event(&c->starts, like->pool,
+			 &(struct event_input){ .group = like->group,
+						.what = EVENT_HELD,
+						.kind = (int64_t)like->kind,
+						.value = HELD_AT_MOST,
 						.count = count });
 }
 
@@ -128,7 +143,7 @@ static void buy(struct controller *c, const struct start *like, int64_t count)
 	}
 	int64_t got = grant(c, like, count);
 	if (count > got && node_group_is_held(g))
-		refuse(c, like, count - got, ERROR_UNAVAILABLE);
+		put_off(c, like, count - got);
 	else if (count > got && g->seen.max > 0 &&
 		 g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
 		refuse(c, like, count - got, ERROR_QUOTA);

@@ -158,6 +158,7 @@ static enum late_cause cause_of_limit(int64_t limit)
 {
 	switch ((enum limit)limit) {
 	case LIMIT_STOCKOUT:
+	case LIMIT_UNAVAILABLE: /* it gave none */
 		return LATE_STOCKOUT;
 	case LIMIT_QUOTA:
 		return LATE_QUOTA;
@@ -196,7 +197,7 @@ static enum late_cause cause_of(const struct pool_plan *p)
 	enum late_cause cause = cause_of_limit(p->decision.held_by);
 
 	for (size_t i = 0; i < p->group_count && cause == LATE_BURST; i++)
-		if (p->groups[i].held_by == LIMIT_STOCKOUT || p->groups[i].held_by == LIMIT_QUOTA)
+		if (limit_is_refusal((enum limit)p->groups[i].held_by))
 			cause = cause_of_limit(p->groups[i].held_by);
 	return cause == LATE_BURST && told(p->decision.on_the_way) > 0 ? LATE_COLD_START : cause;
 }

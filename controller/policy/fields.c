@@ -56,11 +56,12 @@ static const char *const modes[] = { "act", "observe", "paused", "act" };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved" };
 static const char *const stages[] = { "provision", "register", "device", "image", "load" };
 static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse" };
-static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",    "resized",
-					   "missed", "no-stock", "no-quota", "standby", "described" };
-static const char *const limits[] = { "none",	"min",		"max",	  "budget",	 "rate", "cooldown", "stale",
-				      "queue",	"stock-out",	"quota",  "whole-node",	 "gang", "observe",  "paused",
-				      "growth", "waiting-pods", "asleep", "reservation", "share" };
+static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",     "resized",
+					   "missed", "no-stock", "no-quota", "standby", "described", "held" };
+static const char *const limits[] = { "none",	      "min",	"max",	       "budget",    "rate",
+				      "cooldown",     "stale",	"queue",       "stock-out", "quota",
+				      "whole-node",   "gang",	"observe",     "paused",    "growth",
+				      "waiting-pods", "asleep", "reservation", "share",	    "unavailable" };
 static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };

@@ -47,10 +47,10 @@ static void note_refusal(struct incident *i, const struct fleet_spec *fleet, con
 			 const struct pool_plan *plan)
 {
 	for (size_t k = 0; k < plan->group_count && i->refused_by == LIMIT_NONE; k++) {
-		int64_t by = plan->groups[k].held_by;
-		if (by != LIMIT_STOCKOUT && by != LIMIT_QUOTA)
+		enum limit by = (enum limit)plan->groups[k].held_by;
+		if (!limit_is_refusal(by))
 			continue;
-		i->refused_by = (enum limit)by;
+		i->refused_by = by;
 		keep_name(i->refused_group, fleet, spec, k);
 	}
 }

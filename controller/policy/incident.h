@@ -25,8 +25,8 @@ struct incident {
 	char group[INCIDENT_GROUP];
 	millis start_age;
 
-	/* the first group that had no machines to give in a tick with late requests, and why: LIMIT_STOCKOUT or
-	   LIMIT_QUOTA; "" and LIMIT_NONE: all had some */
+	/* the first group that had no machines to give in a tick with late requests, and why, as limit_is_refusal()
+	   has it; "" and LIMIT_NONE: all had some */
 	char refused_group[INCIDENT_GROUP];
 	enum limit refused_by;
 

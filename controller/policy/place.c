@@ -670,15 +670,21 @@ static void back_off(struct group_memory *g, const struct event_input *e, millis
 	g->refused_with = e->value;
 }
 
-/* The cloud says how long. */
+/* The cloud says how long, or it is known. */
 static void block(struct group_memory *g, const struct event_input *e, millis now)
 {
 	millis lasts = e->value < SECOND ? SECOND : e->value > DAY ? DAY : e->value;
 
+	if (e->what == EVENT_HELD && g->wakes_blocked_until != NO_STANDBY)
+		g->wakes_blocked_until = now + lasts;
+	if (e->what == EVENT_HELD && g->blocked_until > now)
+		return; /* what the cloud said of itself goes on when the others are done */
 	if (g->blocked_until < now + lasts)
 		g->blocked_until = now + lasts;
 	g->refusals++;
-	g->refused_with = e->what == EVENT_NO_QUOTA ? ERROR_QUOTA : ERROR_STOCKOUT;
+	g->refused_with = e->what == EVENT_NO_QUOTA ? ERROR_QUOTA
+			  : e->what == EVENT_HELD   ? ERROR_UNAVAILABLE
+						    : ERROR_STOCKOUT;
 }
 
 /* It was held only because nobody could tell of it. */
@@ -688,6 +694,8 @@ static void take_off(struct group_memory *g)
 		return;
 	g->blocked_until = 0;
 	g->refusals = 0;
+	if (g->wakes_blocked_until != NO_STANDBY)
+		g->wakes_blocked_until = 0;
 }
 
 static void note_standby(struct group_memory *g, bool has)
@@ -720,7 +728,7 @@ void back_off_observe(struct group_memory *groups, const struct snapshot *s, siz
 		struct group_memory *g = &groups[s->fleet->pools[pool].groups[e->group]];
 		if (e->what == EVENT_REFUSED)
 			back_off(g, e, s->now);
-		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
+		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA || e->what == EVENT_HELD)
 			block(g, e, s->now);
 		else if (e->what == EVENT_DESCRIBED)
 			take_off(g);
@@ -734,5 +742,7 @@ void back_off_observe(struct group_memory *groups, const struct snapshot *s, siz
 /* The limit that a group in back-off imposes. */
 static enum limit back_off_limit(const struct group_memory *g)
 {
-	return g->refused_with == ERROR_QUOTA ? LIMIT_QUOTA : LIMIT_STOCKOUT;
+	return g->refused_with == ERROR_QUOTA	   ? LIMIT_QUOTA
+	       : g->refused_with == ERROR_STOCKOUT ? LIMIT_STOCKOUT
+						   : LIMIT_UNAVAILABLE;
 }

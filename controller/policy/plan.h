@@ -41,6 +41,7 @@ enum limit {
 	LIMIT_ASLEEP,	   /* replicas that sleep are released first */
 	LIMIT_RESERVATION, /* the reservation of a node group ends: nothing starts there */
 	LIMIT_SHARE,	   /* the pool is in a share: its engines move, its nodes and replicas stay */
+	LIMIT_UNAVAILABLE, /* a node group cannot be asked: its cloud does not answer, or others work on it */
 	LIMIT_COUNT
 };
 
@@ -102,6 +103,11 @@ struct plan {
 };
 
 const char *limit_name(enum limit limit);
+/* A node group gave nothing when it was asked. */
+static inline bool limit_is_refusal(enum limit limit)
+{
+	return limit == LIMIT_STOCKOUT || limit == LIMIT_QUOTA || limit == LIMIT_UNAVAILABLE;
+}
 const char *signal_state_name(enum signal_state state);
 
 const char *self_test_name(enum self_test result);

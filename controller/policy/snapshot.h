@@ -56,6 +56,7 @@ enum event_kind {
 	EVENT_NO_QUOTA,	 /* our account may not have more there: likewise */
 	EVENT_STANDBY,	 /* whether the group has a standby tier: value = 1 or 0 */
 	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it; or others have let go of it */
+	EVENT_HELD,	 /* others work on the group: nothing is asked of it for value ms, or until EVENT_DESCRIBED */
 	EVENT_KIND_COUNT
 };
 

@@ -76,6 +76,7 @@ static const char *owner_of(enum limit limit)
 	case LIMIT_STOCKOUT:
 	case LIMIT_QUOTA:
 	case LIMIT_RESERVATION:
+	case LIMIT_UNAVAILABLE:
 		return owners[1];
 	case LIMIT_PODS:
 		return owners[2];

@@ -120,6 +120,7 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_ASLEEP] = "SleepersFirst",
 		[LIMIT_RESERVATION] = "ReservationEnds",
 		[LIMIT_SHARE] = "Share",
+		[LIMIT_UNAVAILABLE] = "NodeGroupUnavailable",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 

@@ -103,6 +103,11 @@ class Account:
         present = sum(rate for rate, end in self.streams if end > now)
         self.traffic(max((there + replicas) * A_REPLICA - present, A_REPLICA), for_s)
 
+    def quiet(self):
+        """No more requests come: what they needed may go."""
+        self.streams = []
+        self.stage.machines.end_traffic('chat')
+
     def exchanges(self, since=0.0):
         with open(self.wire, encoding='utf-8') as file:
             return [x for x in map(json.loads, file) if x['at'] / 1000 >= since]
@@ -168,7 +173,7 @@ class Aks(Account):
     def tenancy(self):
         self.make_keys()
         spot = {'scaleSetPriority': 'Spot', 'scaleSetEvictionPolicy': 'Delete', 'spotMaxPrice': -1}
-        return {'azure': {'tenant': self.TENANT, 'puts_per_minute': 600, 'principals': [
+        return {'azure': {'tenant': self.TENANT, 'principals': [
                     {'client_id': 'app-federated', 'object_id': 'object-federated', 'federated': [{
                         'issuer': 'https://issuer.example/', 'subject': 'system:serviceaccount:preheat:preheat',
                         'key': os.path.join(self.folder, 'issuer.pub')}]},

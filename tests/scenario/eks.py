@@ -150,6 +150,7 @@ def serves_held(s, cloud):
 
 def held(s, cloud):
     """A launch hook of somebody's holds what boots: it serves all the same."""
+    cloud.quiet()
     s.expect('it is calm, and there is room', lambda: s.settled() and s.group('g5-spot')['desired'] <= 8, 7200)
     s.machines.fault('launch-hook', 'g5-spot', value=2400)
     cloud.more(2, 600)
@@ -217,8 +218,9 @@ def abandoned(s, cloud, controller):
     s.machines.end_faults()
 
 
-def shrinks(s):
+def shrinks(s, cloud):
     """No traffic: nodes are emptied and go."""
+    cloud.quiet()
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
     s.expect('machines go', lambda: s.group('g5-spot')['desired'] + s.group('g5-od')['desired'] <= 2 and s.settled(), 3600)
 
@@ -249,7 +251,7 @@ def eks(s):
     kept(s, cloud)
     switched_off(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
-    shrinks(s)
+    shrinks(s, cloud)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     abandoned(s, cloud, controller)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)

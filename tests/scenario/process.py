@@ -108,6 +108,10 @@ class Machines(Program):
         return self.ask(f'/v1/traffic/{pool}', {'rate': rate, 'for_s': for_s, 'prompt_tokens': prompt,
                                                 'output_tokens': output})
 
+    def end_traffic(self, pool):
+        """Of that which was asked for."""
+        return self.ask(f'/v1/traffic/{pool}', method='DELETE')
+
 
 class Controller(Program):
     """One replica of `preheat run`, or another verb that watches as it does, with its own history."""

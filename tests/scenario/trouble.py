@@ -83,6 +83,7 @@ def killed(s, cloud, controller, room):
     """kill -9 while machines are on their way: the next one finds them, and what succeeded in between. Where the cloud tries
     again by itself what it could not have, that happens meanwhile, too: it says late that it had none, so that nobody gives up
     before the kill."""
+    cloud.quiet()
     s.expect('there is room for more', lambda: s.settled() and s.group(cloud.spot)['desired'] <= room)
     out = s.machines.fault('stock-out', cloud.spot, value=600) if cloud.tries_again else None
     before, asked = s.group(cloud.spot)['desired'], time.time()
@@ -163,6 +164,7 @@ def stands_by(s, cloud, name):
     s.expect('it is woken, and runs', lambda: [m for m in s.running(cloud.on_demand) if m['id'] in (stopped or [])], 7200)
     s.check('neither is called the work of others', not s.told('ForeignSizeChange', since=begun))
     s.machines.end_faults(out['id'])
+    cloud.quiet()
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
     s.expect('all is calm', s.settled, 3600)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)

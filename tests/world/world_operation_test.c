@@ -245,6 +245,41 @@ static void who_raises_the_size_during_an_upgrade_keeps_its_machine(void **state
 	assert_null(world_unrest());
 }
 
+static bool goes_down(void)
+{
+	return replica_published(0)->plan->pools[0].decision.decided <= 4;
+}
+
+static void allow_disruptions(const char *most)
+{
+	value_set_text(apiserver_first(KIND_BUDGET)->value, "spec>maxUnavailable", most);
+	apiserver_changed(apiserver_first(KIND_BUDGET));
+}
+
+/* Nodes that are kept meanwhile bear our mark until the owner is done, and serve: more replicas than are decided would
+ * wait for a place, and who waits counts as lost in the budget: AKS could empty no node. */
+static void what_is_kept_during_an_upgrade_is_no_replica_more(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	chat->rate = 6;
+	until(serves_eight, 30 * MINUTE, "eight serve");
+	until(world_is_at_rest, 2 * HOUR, "nothing is on its way");
+	chat->rate = 0.5;
+	until(goes_down, 2 * HOUR, "it goes down");
+	allow_disruptions("0");
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	run(45 * SECOND);
+	assert_non_null(problem(PROBLEM_BUSY));
+	chat->rate = 6;
+	run(3 * MINUTE);
+	for (int i = 0; i < 20; i++) {
+		run(15 * SECOND);
+		assert_true(owner_is_at_work(first));
+		assert_in_range(world_replicas("chat"), 3, replica_published(0)->plan->pools[0].decision.decided + 1);
+	}
+}
+
 static bool has_room_elsewhere(void)
 {
 	return cloud_awake(second) >= 4;
@@ -272,6 +307,22 @@ static void a_cluster_that_is_upgraded_is_let_and_named(void **state)
 	chat->rate = 14;
 	run(30 * MINUTE);
 	assert_true(first->changes > changes);
+}
+
+/* No group can be had while its cluster is upgraded: what is decided does not swing between what is wished and what is
+ * there, and no pods wait that have no place and would keep AKS from emptying a node. */
+static void while_no_group_can_be_asked_replicas_stand_still(void **state)
+{
+	(void)state;
+	begin_with(&on_aks);
+	first->cluster_upgrades = second->cluster_upgrades = true;
+	chat->rate = 6;
+	run(15 * MINUTE);
+	int64_t writes = laws_scale_writes();
+	run(HOUR);
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "node group second"));
+	assert_in_range(laws_scale_writes() - writes, 0, 24);
+	assert_int_equal(replica_published(0)->plan->pools[0].decision.held_by, LIMIT_UNAVAILABLE);
 }
 
 /* The largest fleet that was decided. */
@@ -970,6 +1021,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(who_waits_behind_what_takes_too_long_is_served_elsewhere, set_up_aks,
 						tear_down_owners),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_upgraded_is_let_and_named, set_up_beside_aks,
+						tear_down_owners),
+		cmocka_unit_test_setup_teardown(what_is_kept_during_an_upgrade_is_no_replica_more, set_up_aks,
+						tear_down_owners),
+		cmocka_unit_test_setup_teardown(while_no_group_can_be_asked_replicas_stand_still, set_up_aks,
 						tear_down_owners),
 		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
 		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),

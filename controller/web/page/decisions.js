@@ -9,7 +9,7 @@ import { emptiness, section } from "/assets/section.js";
 import { phrase, plural, time } from "/assets/format.js";
 
 const perPage = 60;
-const limits = ["none", "min", "max", "budget", "rate", "cooldown", "stale", "queue", "stock-out", "quota", "whole-node", "gang", "observe", "paused", "growth", "waiting-pods", "asleep", "reservation", "share"];
+const limits = ["none", "min", "max", "budget", "rate", "cooldown", "stale", "queue", "stock-out", "quota", "whole-node", "gang", "observe", "paused", "growth", "waiting-pods", "asleep", "reservation", "share", "unavailable"];
 
 function choice(name, label, options) {
 	const select = el("select", { id: `filter-${name}`, on: { change: () => change({ [name]: select.value }) } });

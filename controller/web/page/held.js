@@ -6,12 +6,12 @@ import { emptiness } from "/assets/section.js";
 import { duration, phrase } from "/assets/format.js";
 
 /* Others only keep a pool from shrinking, or are as somebody wants it. */
-const holding = ["max", "budget", "rate", "growth", "stock-out", "quota", "stale", "gang", "waiting-pods", "reservation"];
+const holding = ["max", "budget", "rate", "growth", "stock-out", "quota", "stale", "gang", "waiting-pods", "reservation", "unavailable"];
 const owners = {
 	manifest: "whoever owns the manifest", cloud: "the cloud: another group, a reservation, or more quota", cluster: "the cluster: pods wait that nothing can place",
 	signals: "the model servers: they tell nothing whole", policy: "Preheat: it waits for a whole gang",
 };
-const names = { "stock-out": "Stock-out", stale: "Stale signals", rate: "Rate of growth", growth: "Growth in five minutes", reservation: "Reservation that ends" };
+const names = { "stock-out": "Stock-out", stale: "Stale signals", rate: "Rate of growth", growth: "Growth in five minutes", reservation: "Reservation that ends", unavailable: "Node group that cannot be asked" };
 const mostShown = 5;
 
 export function heldList(held) {

@@ -263,6 +263,16 @@ func newStream(s synthetic, from float64, seed uint64) *stream {
 	return st
 }
 
+// endStreams lets no synthetic request arrive any more; the trace goes on.
+func (p *pool) endStreams() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources = slices.DeleteFunc(p.sources, func(s source) bool {
+		_, isStream := s.(*stream)
+		return isStream
+	})
+}
+
 func (s *stream) peek() *request { return s.next }
 
 func (s *stream) take() {

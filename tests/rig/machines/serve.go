@@ -30,6 +30,7 @@ func (f *front) routes() *http.ServeMux {
 	mux.HandleFunc("GET /v1/score", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, 200, f.traffic.scores()) })
 	mux.HandleFunc("GET /v1/starts", f.listStarts)
 	mux.HandleFunc("POST /v1/traffic/{pool}", f.addTraffic)
+	mux.HandleFunc("DELETE /v1/traffic/{pool}", f.endTraffic)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	return mux
 }

@@ -71,6 +71,8 @@ func TestAnswers(t *testing.T) {
 		{"DELETE", "/v1/faults", "", 200, `"faults":[]`},
 		{"POST", "/v1/traffic/p", `{"rate":1,"for_s":10}`, 200, "{"},
 		{"POST", "/v1/traffic/q", `{"rate":1,"for_s":10}`, 404, "no pool q"},
+		{"DELETE", "/v1/traffic/p", ``, 200, "{}"},
+		{"DELETE", "/v1/traffic/q", ``, 404, "no pool q"},
 		{"POST", "/v1/traffic/p", `{"rate":-1,"for_s":10}`, 400, "above 0"},
 		{"GET", "/v1/score", "", 200, `"late_share"`},
 		{"GET", "/v1/log", "", 200, `"purchases"`},

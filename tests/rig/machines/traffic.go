@@ -60,15 +60,23 @@ func (t *traffic) add(name string, s *synthetic) error {
 	if err := s.check(); err != nil {
 		return invalid("%v", err)
 	}
+	p, err := t.named(name)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources = append(p.sources, newStream(*s, p.now, t.cloud.seed+uint64(len(p.sources))))
+	return nil
+}
+
+func (t *traffic) named(name string) (*pool, error) {
 	for _, p := range t.pools {
 		if p.conf.Name == name {
-			p.mu.Lock()
-			p.sources = append(p.sources, newStream(*s, p.now, t.cloud.seed+uint64(len(p.sources))))
-			p.mu.Unlock()
-			return nil
+			return p, nil
 		}
 	}
-	return &refusedCall{404, "NotFound", fmt.Sprintf("there is no pool %s", name)}
+	return nil, &refusedCall{404, "NotFound", fmt.Sprintf("there is no pool %s", name)}
 }
 
 // scores is what GET /v1/score says.
@@ -112,4 +120,14 @@ func (f *front) addTraffic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answerJSON(w, 200, s)
+}
+
+func (f *front) endTraffic(w http.ResponseWriter, r *http.Request) {
+	p, err := f.traffic.named(r.PathValue("pool"))
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	p.endStreams()
+	answerJSON(w, 200, struct{}{})
 }

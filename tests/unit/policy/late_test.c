@@ -92,12 +92,12 @@ static void disputed_readings_are_partial(void **state)
 	assert_int_equal(observe_refused(0, 1).readings, 1);
 }
 
-static void hear(struct group_memory *g, millis now, enum event_kind what, enum error_kind why)
+static void hear(struct group_memory *g, millis now, enum event_kind what, int64_t value)
 {
 	size_t groups[] = { 0 };
 	struct pool_spec pool = { .groups = groups, .group_count = 1 };
 	struct fleet_spec fleet = { .pools = &pool, .pool_count = 1 };
-	struct event_input e = { .what = what, .value = (int64_t)why, .kind = START_COLD, .count = 1 };
+	struct event_input e = { .what = what, .value = value, .kind = START_COLD, .count = 1 };
 	struct pool_snapshot seen = { .events = &e, .event_count = 1 };
 	struct snapshot s = { .now = now, .interval = TICK, .pools = &seen, .fleet = &fleet };
 
@@ -116,9 +116,23 @@ static void a_group_that_is_described_late_is_asked_at_once(void **state)
 	assert_int_equal(g.blocked_until, 0);
 	assert_int_equal(g.refusals, 0);
 	hear(&g, 2 * HOUR, EVENT_REFUSED, ERROR_STOCKOUT);
+	hear(&g, 2 * HOUR, EVENT_HELD, ERROR_NONE);
 	millis until = g.blocked_until;
 	hear(&g, 2 * HOUR + MINUTE, EVENT_DESCRIBED, ERROR_NONE);
 	assert_int_equal(g.blocked_until, until); /* it has no machines all the same */
+}
+
+static void a_group_that_others_work_on_is_left_alone_until_they_are_done(void **state)
+{
+	struct group_memory g = { 0 };
+
+	(void)state;
+	hear(&g, HOUR, EVENT_HELD, 10 * MINUTE);
+	assert_int_equal(g.blocked_until, HOUR + 10 * MINUTE);
+	assert_int_equal(g.wakes_blocked_until, HOUR + 10 * MINUTE);
+	hear(&g, HOUR + 3 * MINUTE, EVENT_DESCRIBED, ERROR_NONE);
+	assert_int_equal(g.blocked_until, 0);
+	assert_int_equal(g.wakes_blocked_until, 0);
 }
 
 int main(void)
@@ -128,6 +142,7 @@ int main(void)
 		cmocka_unit_test(refused_requests_are_late_and_wanted_service),
 		cmocka_unit_test(disputed_readings_are_partial),
 		cmocka_unit_test(a_group_that_is_described_late_is_asked_at_once),
+		cmocka_unit_test(a_group_that_others_work_on_is_left_alone_until_they_are_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
