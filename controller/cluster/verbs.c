@@ -632,6 +632,7 @@ static void scale_read(struct api_call *call)
 		complete_scale(c, &e);
 		return;
 	}
+	c->is_found = true;
 	if (!c->rounds)
 		c->before = c->wanted;
 	bool stays = (c->kept_above > 0 && c->wanted > c->kept_above && c->wanted > c->replicas) ||
@@ -677,7 +678,7 @@ void scale_start(struct api *a, struct scale_call *c)
 	c->api = a;
 	c->rounds = 0;
 	c->selector = c->version = NULL;
-	c->is_overtaken = false;
+	c->is_found = c->is_overtaken = false;
 	c->wanted = c->running = c->before = 0;
 	buf_clear(&c->path);
 	c->lookup =

@@ -111,6 +111,7 @@ struct scale_call {
 	void *user;
 
 	struct error error;   /* valid inside done(), as what follows. ERROR_NOT_FOUND: no such object, or kind */
+	bool is_found;	      /* what stands was read, whatever failed then */
 	int64_t wanted;	      /* spec.replicas as it is now */
 	int64_t running;      /* status.replicas */
 	int64_t before;	      /* spec.replicas as found */

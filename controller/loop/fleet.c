@@ -236,7 +236,7 @@ static void carry_over(struct live_pool *p, const struct live_pool *f, bool is_s
 	p->told = f->told;
 	p->told.has_size = f->told.has_size && is_same_term;
 	p->signals.server = f->signals.server;
-	workload_scale_carry_over(&p->scale, &f->scale);
+	workload_scale_carry_over(&p->scale, &f->scale, is_same_term);
 }
 
 void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *former, bool is_same_term)

@@ -138,7 +138,8 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 		t->put_back = call->before;
 		t->is_put_back = true;
 	}
-	t->holds = call->wanted == call->replicas;
+	/* With an error it may have been written all the same. */
+	t->holds = call->error.kind == ERROR_NONE && call->wanted == call->replicas;
 	t->held = call->wanted;
 	if (t->undone < 2 || t->is_left)
 		return;
@@ -155,9 +156,10 @@ const char *workload_scale_contested(const struct controller *c, size_t pool)
 	return is_scaled(c, pool) && t->is_left && t->sentence[0] ? t->sentence : NULL;
 }
 
-void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from)
+void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from, bool is_same_term)
 {
 	to->contest = from->contest;
+	to->contest.holds &= is_same_term;
 	to->contest.is_looking = false;
 }
 
@@ -221,7 +223,8 @@ static void scaled(struct scale_call *call)
 		t->failures = 0;
 	} else {
 		t->is = ABSENT;
-		t->contest.holds = false; /* it may have been written all the same */
+		if (call->is_found) /* else ours stands for all we know */
+			note_found(p, call);
 		t->failures++;
 		t->quiet_until = loop_now(c->loop) + (t->failures < 6 ? t->failures * SECOND : 10 * SECOND);
 		if (call->error.kind != ERROR_CANCELLED && t->failures == 1) {

@@ -50,5 +50,6 @@ extern const struct actor workload_scale_actor;
 int64_t workload_scale_set(const struct controller *c, size_t pool);
 /* Who else sets the replicas, so that we do not, with the remedy; NULL: nobody does. Lives until the next call. */
 const char *workload_scale_contested(const struct controller *c, size_t pool);
-/* The same pool under another manifest goes on with what it knows of others. */
-void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from);
+/* The same pool under another manifest goes on with what it knows of others; after another one of ours led, what stands
+ * may be that one's. */
+void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from, bool is_same_term);

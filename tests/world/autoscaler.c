@@ -79,6 +79,16 @@ void gitops_apply(const char *app, const char *manager, int64_t replicas, millis
 		timer_start(NULL, &others.reconcile, each, reconcile);
 }
 
+size_t others_scaling(const char *app)
+{
+	size_t count = others.each && !strcmp(others.app, app);
+
+	for (const struct object *o = apiserver_first(KIND_AUTOSCALER); o; o = o->next)
+		count += value_is(o->value, "spec>scaleTargetRef>kind", "Deployment") &&
+			 value_is(o->value, "spec>scaleTargetRef>name", app);
+	return count;
+}
+
 void autoscaler_begin(void)
 {
 	timer_start(NULL, &others.sync, SYNC, sync_all);

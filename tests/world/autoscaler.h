@@ -14,3 +14,4 @@ void autoscaler_wish(struct object *hpa, int64_t replicas); /* what its metric s
 /* Sets the replicas to that number each so often, where they are not, as that field manager; 0: it has left them out.
  */
 void gitops_apply(const char *app, const char *manager, int64_t replicas, millis each);
+size_t others_scaling(const char *app); /* how many of them set its replicas now */

@@ -3,6 +3,7 @@
 #include "controller/web/published.h"
 #include "controller/policy/snapshot.h"
 #include "controller/policy/pool.h"
+#include "tests/world/autoscaler.h"
 #include "tests/world/services.h"
 
 #include <inttypes.h>
@@ -13,7 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16 };
+/* UNDONE: two numbers of another writer's, and one that is under way when it is found out. */
+enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3 };
+
+/* What others write within it is one contest. */
+static const millis CONTEST = 30 * MINUTE;
 
 /* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
 static const millis RENEW_DEADLINE = 10 * SECOND + 30;
@@ -67,6 +72,14 @@ static struct {
 		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
 		millis grown_at;
 	} sized[SIZED];
+	struct contest {
+		size_t others;	       /* that set the replicas, too */
+		int64_t replicas;      /* as seen last */
+		bool is_others;	       /* somebody else set that */
+		int from, life;	       /* of ours that wrote last */
+		millis undone[UNDONE]; /* when ours undid what others had set, by turns */
+		size_t undone_count;
+	} contests[WORLD_APPS];
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
 } laws;
 
@@ -435,6 +448,64 @@ static void look_at_prefetches(void)
 	}
 }
 
+/* --- who else sets the replicas --- */
+
+static size_t app_number(const char *pool)
+{
+	size_t i = 0;
+
+	while (world_app_at(i) && strcmp(world_app_at(i)->name, pool) != 0)
+		i++;
+	return i;
+}
+
+static void note_contests(void)
+{
+	for (size_t i = 0; world_app_at(i); i++) {
+		struct contest *t = &laws.contests[i];
+		int64_t is = world_replicas(world_app_at(i)->name);
+		size_t others = others_scaling(world_app_at(i)->name);
+		t->undone_count = others == t->others ? t->undone_count : 0;
+		t->others = others;
+		t->is_others |= is != t->replicas;
+		t->replicas = is;
+	}
+}
+
+/* Each life of ours finds out by numbers of its own. */
+static void look_at_contest(const struct apiserver_write *w)
+{
+	struct contest *t = &laws.contests[app_number(w->name)];
+	int life = replica_life(w->from);
+	int64_t is = world_replicas(w->name);
+	bool undoes = t->others && t->is_others && is != t->replicas;
+
+	if (t->from != w->from || t->life != life)
+		t->undone_count = 0;
+	t->from = w->from;
+	t->life = life;
+	t->is_others = false;
+	t->replicas = is;
+	if (!undoes)
+		return;
+	millis *earlier = &t->undone[t->undone_count++ % UNDONE];
+	if (t->undone_count > UNDONE && wire_now() - *earlier < CONTEST)
+		laws_break("owner_is_let", "%s: set to %" PRId64 ", and somebody else's number was undone %d times",
+			   w->name, is, UNDONE);
+	*earlier = wire_now();
+}
+
+static void look_at_scale(const struct apiserver_write *w)
+{
+	int64_t is = world_replicas(w->name);
+
+	laws.scale_writes++;
+	look_at_contest(w);
+	if (is < served(w->name))
+		laws_break("never_fewer_than_run", "%s: %" PRId64 " replicas, where %" PRId64 " serve", w->name, is,
+			   served(w->name));
+}
+
 static void written(const struct apiserver_write *w)
 {
 	bool is_lease = !strcmp(w->resource, "leases"), is_own = is_lease || !strcmp(w->resource, "events");
@@ -461,10 +532,8 @@ static void written(const struct apiserver_write *w)
 	services_written();
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
-	laws.scale_writes += !strcmp(w->sub, "scale") && w->status == 200;
-	if (!strcmp(w->sub, "scale") && w->status == 200 && world_replicas(w->name) < served(w->name))
-		laws_break("never_fewer_than_run", "%s: %" PRId64 " replicas, where %" PRId64 " serve", w->name,
-			   world_replicas(w->name), served(w->name));
+	if (!strcmp(w->sub, "scale") && w->status == 200)
+		look_at_scale(w);
 }
 
 /* --- the cloud --- */
@@ -472,15 +541,6 @@ static void written(const struct apiserver_write *w)
 static bool is_shrinking(const struct cloud_call *c)
 {
 	return !strcmp(c->verb, "remove") || !strcmp(c->verb, "stop");
-}
-
-static size_t app_number(const char *pool)
-{
-	size_t i = 0;
-
-	while (world_app_at(i) && strcmp(world_app_at(i)->name, pool) != 0)
-		i++;
-	return i;
 }
 
 static void note_plan(size_t app, int64_t machines)
@@ -860,6 +920,7 @@ void laws_look(void)
 {
 	look_at_plans();
 	look_at_prefetches();
+	note_contests();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
 		note_size(g);

@@ -16,7 +16,7 @@ static const char HOME[] = "preheat";
 
 struct replica {
 	bool is_up, is_paused;
-	int who, life;
+	int who, life, starts;
 	struct replica_settings settings;
 	struct loop *loop;
 	struct http *http;
@@ -156,6 +156,7 @@ void replica_start(int who, const struct replica_settings *s)
 		abort();
 	}
 	r->is_up = true;
+	r->starts++;
 }
 
 static void closed(void *user)
@@ -283,6 +284,11 @@ const struct published *replica_published(int who)
 const char *replica_history(int who)
 {
 	return all.replicas[who].history;
+}
+
+int replica_life(int who)
+{
+	return all.replicas[who].starts;
 }
 
 int replica_leader(void)

@@ -24,6 +24,7 @@ bool replica_is_up(int who);
 void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT */
 const struct published *replica_published(int who); /* NULL: it is not up */
 const char *replica_history(int who);		    /* its file */
+int replica_life(int who);			    /* how often a process of that number began */
 int replica_leader(void);			    /* by the lease; -1: nobody */
 const char *replica_lease(int who);		    /* its name */
 /* By its own lease; false: another does, or nobody. */

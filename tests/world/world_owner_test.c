@@ -297,6 +297,45 @@ static void a_leader_that_begins_anew_finds_out_as_fast(void **state)
 	assert_true(laws_scale_writes() - writes <= 2);
 }
 
+static bool first_leads(void)
+{
+	return replica_leads(0);
+}
+
+static bool second_leads(void)
+{
+	return replica_leads(1);
+}
+
+/* The one that stands still comes back as a follower, and goes on with what it knew once it leads again. */
+static void what_another_of_ours_sets_is_no_contest(void **state)
+{
+	static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
+
+	(void)state;
+	replica_start(0, &elected);
+	until(serves_two, 30 * MINUTE, "two replicas of headroom serve");
+	replica_start(1, &elected);
+	run(MINUTE);
+	for (int i = 1; i <= 2; i++) {
+		int64_t before = world_replicas("chat");
+		replica_pause(0, true);
+		until(second_leads, 2 * MINUTE, "the other leads");
+		chat->rate = 4 * i;
+		run(5 * MINUTE);
+		assert_true(world_replicas("chat") > before);
+		replica_pause(0, false);
+		run(30 * SECOND);
+		replica_pause(1, true);
+		until(first_leads, 2 * MINUTE, "the first leads again");
+		run(2 * MINUTE);
+		replica_pause(1, false);
+		run(30 * SECOND);
+		assert_null(contested());
+	}
+	assert_false(world_event_told("ReplicasContested"));
+}
+
 static bool is_evicting(void)
 {
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
@@ -362,6 +401,7 @@ int main(int argc, char **argv)
 		SCENARIO(who_comes_by_the_hour_is_a_second_writer_too),
 		SCENARIO(who_deploys_several_times_a_day_is_answered_each_time),
 		SCENARIO(a_leader_that_begins_anew_finds_out_as_fast),
+		SCENARIO(what_another_of_ours_sets_is_no_contest),
 		SCENARIO(nothing_is_lowered_on_a_silent_watch),
 		SCENARIO(nothing_is_lowered_for_several_on_a_silent_watch),
 	};

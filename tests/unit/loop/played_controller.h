@@ -20,8 +20,10 @@ static struct {
 	size_t waiting_count;
 	char *log[CALLS_MOST]; /* "PATCH /api/v1/nodes/n1 {...}" */
 	size_t log_count;
-	const char *workload; /* what GET of a Deployment answers */
-	int64_t replicas;     /* of its scale */
+	const char *workload;	     /* what GET of a Deployment answers */
+	int64_t replicas;	     /* of its scale */
+	const char *scale_fails;     /* such calls of its scale do; NULL: none */
+	bool is_scaled_all_the_same; /* by a PUT that fails */
 	bool budget_holds;
 	bool pods_changed;	 /* since any watch showed them */
 	const char *unseen_on;	 /* node with a pod that no watch shows; NULL: there is none */
@@ -118,9 +120,14 @@ static inline void answer_call(struct api_call *c)
 			 server.unseen_node ? server.unseen_node : "", server.unseen_node ? "\"}}" : "");
 	if (strstr(c->path, "/api/v1/nodes/"))
 		write_served_node(c, text, sizeof text);
+	bool fails = strstr(c->path, "/scale") && server.scale_fails && !strcmp(c->method, server.scale_fails);
 	const char *replicas = strstr(c->path, "/scale") && c->body ? strstr(c->body, "\"replicas\":") : NULL;
-	if (replicas)
+	if (replicas && (!fails || server.is_scaled_all_the_same))
 		server.replicas = atoll(replicas + strlen("\"replicas\":"));
+	if (fails) {
+		play_answer(c, 500, play_status(500, "InternalError", NULL));
+		return;
+	}
 	if (strstr(c->path, "/scale"))
 		snprintf(text, sizeof text,
 			 "{\"metadata\":{\"name\":\"chat\",\"resourceVersion\":\"1\"},\"spec\":{\"replicas\":%lld}}",
