@@ -28,8 +28,9 @@ struct world_drawn {
 	enum cloud_wire wire;
 	int64_t floor;
 	bool has_training, launches;
-	struct random machines; /* a stream of its own: what else is drawn follows from the seed as it did */
-	bool are_large;		/* machines hold several GPUs */
+	/* Streams of their own: what else is drawn follows from the seed as it did. */
+	struct random machines, reservations;
+	bool are_large; /* machines hold several GPUs */
 	int64_t replica_gpus;
 };
 
@@ -104,6 +105,17 @@ static struct cloud_group *add_group(struct world_drawn *d, const char *name, co
 			 initial);
 }
 
+/* A Capacity Block that ends in one to four hours, before a group that goes on. 0: none. */
+static millis draw_reservation(struct world_drawn *d, size_t group)
+{
+	uint64_t drawn = random_next(&d->reservations);
+
+	if (asked.mode != NEMESIS_OWNERS || d->wire != CLOUD_SIMULATED || group || d->w.group_count < 2 ||
+	    drawn % 100 >= 40)
+		return 0;
+	return HOUR + (millis)(drawn / 100 % 181) * MINUTE;
+}
+
 static void draw_groups(struct world_drawn *d)
 {
 	static const char *const names[NEMESIS_GROUPS] = { "gspot", "god", "gfar" };
@@ -112,14 +124,15 @@ static void draw_groups(struct world_drawn *d)
 	buf_text(&d->spec, ",\"nodeGroups\":[");
 	for (size_t i = 0; i < d->w.group_count; i++) {
 		int64_t min = i ? 0 : among(d, 0, 1), max = among(d, 3, 12), initial = among(d, min, 2);
+		millis ends_at = draw_reservation(d, i);
 		int64_t standby = d->wire == CLOUD_SIMULATED && chance(d, 40) ? among(d, 1, 3) : 0;
 		buf_printf(&d->spec, "%s{\"name\":\"%s\",", i ? "," : "", names[i]);
 		size_t size = draw_size(d, d->replica_gpus);
 		write_place(d, names[i], size, &d->spec);
 		buf_printf(&d->spec,
-			   ",\"zone\":\"z1\",\"capacityType\":\"on-demand\",\"pricePerHour\":%d.5,"
+			   ",\"zone\":\"z1\",\"capacityType\":\"%s\",\"pricePerHour\":%d.5,"
 			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
-			   ((int)i + 1) * (int)sizes[size].gpus, min, max);
+			   ends_at ? "reserved" : "on-demand", ((int)i + 1) * (int)sizes[size].gpus, min, max);
 		if (standby)
 			buf_printf(&d->spec,
 				   ",\"standby\":{\"max\":%" PRId64
@@ -129,6 +142,7 @@ static void draw_groups(struct world_drawn *d)
 		d->w.groups[i] = add_group(d, names[i], "chat", size, max, initial);
 		d->w.groups[i]->standby_max = standby;
 		d->w.groups[i]->keeps_node = chance(d, 50);
+		d->w.groups[i]->ends_at = ends_at;
 		d->floor = d->floor > min ? d->floor : min;
 	}
 	buf_text(&d->spec, "]");
@@ -204,6 +218,7 @@ static void draw_world(struct world_drawn *d, uint64_t seed)
 
 	d->w.random = random_stream(seed, "nemesis world");
 	d->machines = random_stream(seed, "machines");
+	d->reservations = random_stream(seed, "reservations");
 	d->are_large = among_machines(d, 1, 100) > 40;
 	d->w.traffic = d->are_large ? 4 : 1;
 	d->replica_gpus = draw_pod_gpus(d);
