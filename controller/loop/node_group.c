@@ -434,6 +434,12 @@ static void machine_came(struct node_group *g, const struct machine *m, bool was
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
 
+/* A launch of ours that the cloud ended before its node joined. What others asked for is theirs to replace. */
+static bool is_abandoned(const struct start *s, const struct machine *was)
+{
+	return was->state == MACHINE_PENDING && !was->is_standby && !s->is_adopted && s->stage == STAGE_PROVISION;
+}
+
 /* Starts whose machine the cloud took back, or never heard of. At the same size it launches another in place of one
  * that was not in service yet. */
 static void machine_went(struct node_group *g, const struct machine *was, const struct group_description *before)
@@ -448,8 +454,8 @@ static void machine_went(struct node_group *g, const struct machine *was, const 
 			starts_drop(s, i);
 			continue;
 		}
+		has_ended |= g->seen.desired == before->desired && is_abandoned(&s->items[i], was);
 		starts_refuse(s, i, is_lowered ? ERROR_CONFLICT : ERROR_UNAVAILABLE);
-		has_ended = g->seen.desired == before->desired && was->state == MACHINE_PENDING && !was->is_standby;
 	}
 	g->retried += has_ended;
 	if (has_ended)

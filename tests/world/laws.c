@@ -850,6 +850,22 @@ void laws_share_groups(void)
 	laws.are_shared = true;
 }
 
+/* Who raised the size a moment ago has a reason, and a machine that is not there yet cannot have been of no use. Of a
+ * launch of ours that the cloud ended and repeats nothing is asked: it is called off, and had elsewhere. */
+static void look_at_raised(const struct cloud_call *c)
+{
+	const struct cloud_group *g = c->group;
+	millis since = wire_now() - g->resized.at; /* a look has shown it by then */
+	bool is_raised = g->resized.to > g->resized.from && since > 30 * SECOND && since < 10 * MINUTE;
+
+	for (size_t i = 0; is_raised && i < c->id_count; i++) {
+		const struct cloud_machine *m = cloud_find(c->ids[i]);
+		if (m && !strcmp(m->token, CLOUD_OWNER) && m->step == STEP_PENDING && !m->is_taken)
+			laws_break("owner_is_let", "%s of %s names %s, which comes as somebody raised it to %" PRId64,
+				   c->verb, g->name, m->id, g->resized.to);
+	}
+}
+
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
@@ -878,6 +894,7 @@ static void before_call(const struct cloud_call *c)
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
 	look_at_victims(c);
+	look_at_raised(c);
 }
 
 static void called(const struct cloud_call *c)
