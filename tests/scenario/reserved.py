@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A Capacity Block of EKS comes to its end: what serves there is replaced in another node group before its buyer's schedule empties
 it and EC2 ends what is left. When it ends stands in EC2 alone."""
+import re
 import time
 
 import account
 import stage
 
 ENDS = 75 * 60  # simulated seconds, from the start
+SIZE = re.compile(r'\b(?:DesiredCapacity|RequestedCapacity|MinSize)=(\d+)|"(?:desired|min)Size":\s*(\d+)')
 
 
 class Block(account.Eks):
@@ -23,6 +25,11 @@ class Block(account.Eks):
     def limits(self):
         return {'g5-block': {'min': 0, 'max': 4, 'standby': 0}, 'g5-od': {'min': 1, 'max': 5, 'standby': 4}}
 
+    def growths(self, since=0.0):
+        """Calls that ask for machines in the block: answered or not, launched or not."""
+        return [x for x in self.exchanges(since) if 'g5-block' in x['url'] + x['body']
+                and any(int(query or json) for query, json in SIZE.findall(x['body']))]
+
 
 def reserved(s):
     cloud = Block(s)
@@ -38,10 +45,17 @@ def reserved(s):
     s.mark('it says: ' + (s.told('ReservationEnds', 'g5-block') or [{'note': ''}])[0]['note'])
     s.expect('replacements serve, and it is empty', lambda: not s.group('g5-block')['machines'] and
              len(s.running('g5-od')) >= 2 and len(s.pods(account.APP)) >= 2, ENDS)
-    at = s.machines.score()['simulated_s']
-    s.check(f'at {at / 60:.0f} min, before the schedule at {ENDS / 60 - 40:.0f} min', at < ENDS - 40 * 60)
+    emptied, log, at = time.time(), s.machines.calls(), s.machines.score()['simulated_s']
+    s.check(f'at {at / 60:.0f} min, before the schedule at {ENDS / 60 - 40:.0f} min', at < ENDS - 40 * 60 and not log['acts'])
+    s.check('what was used there was asked for', cloud.growths())
+    s.expect('its schedule acts', lambda: s.machines.calls()['acts'], ENDS)
+    cloud.more(6, ENDS)
+    s.expect('on demand is at its limit, and more is needed', lambda: len(s.running('g5-od')) == 5, ENDS)
     s.expect('its end passes', lambda: s.machines.score()['simulated_s'] > ENDS - 28 * 60, ENDS)
-    s.check('nothing was started there again', not s.group('g5-block')['machines'])
+    acts = [(act['group'], act['kind'], act['size']) for act in s.machines.calls()['acts']]
+    s.check(f'it acted once: {acts}', acts == [('g5-block', 'scheduled-action', 0)])
+    s.check('nothing was asked for there again', not cloud.growths(emptied))
+    s.check('and nothing was launched', s.machines.calls()['by_group']['g5-block'] == log['by_group']['g5-block'])
     s.check('no request was cut off', s.machines.score()['pools']['chat']['interrupted'] == 0)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)

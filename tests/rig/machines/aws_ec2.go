@@ -11,7 +11,8 @@ import (
 
 const ec2Version = "2016-11-15"
 
-// What EC2 does to the machines of a Capacity Block before its end, and what its buyer's scheduled action does before that.
+// EC2 ends the machines of a Capacity Block, and launches none, so long before its end; its buyer's scheduled action sets the
+// size to 0 before that, once, whatever it is.
 const (
 	blockEnds    = 30 * time.Minute
 	blockEmptied = 40 * time.Minute
@@ -27,23 +28,27 @@ func (k *cloud) blockEnd(g *group) int64 {
 	return k.clock.start.UnixMilli() + k.clock.millis(time.Duration(g.conf.EKS.ReservedFor))
 }
 
+// isEnding is whether a Capacity Block ends within that time.
+func (k *cloud) isEnding(g *group, within time.Duration, now int64) bool {
+	return g.conf.EKS.isBlock() && now >= k.blockEnd(g)-k.clock.millis(within)
+}
+
 // endBlock lets a Capacity Block go to its end. True if anything happened.
 func (k *cloud) endBlock(g *group, now int64) bool {
-	a, end := g.Auto, k.blockEnd(g)
-	switch {
-	case !g.conf.EKS.isBlock() || now < end-k.clock.millis(blockEmptied):
-		return false
-	case a.Desired > 0:
+	changed := !g.Auto.Closed && k.isEnding(g, blockEmptied, now)
+	if changed {
+		g.Auto.Closed = true
 		k.schedule(g, 0, now)
-		return true
-	case now < end-k.clock.millis(blockEnds):
-		return false
+		k.journal.began(g, "scheduled-action", now)
 	}
-	left := g.members()
-	for _, m := range left {
+	if !k.isEnding(g, blockEnds, now) {
+		return changed
+	}
+	for _, m := range g.members() {
 		k.end(g, m, "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.", now)
+		changed = true
 	}
-	return len(left) > 0
+	return changed
 }
 
 type ec2Target struct {

@@ -24,7 +24,8 @@ type autoscaling struct {
 	Extra      string            `json:"extra"` // the machine that rebalancing launched beyond desired
 	Launches   map[string]launch `json:"launches"`
 	CreatedAt  int64             `json:"created_at"`
-	Sized      int64             `json:"sized"` // when desired was set last
+	Sized      int64             `json:"sized"`  // when desired was set last
+	Closed     bool              `json:"closed"` // the schedule of a Capacity Block acted
 }
 
 type warmPool struct {
@@ -202,6 +203,9 @@ func (k *cloud) lacking(g *group, zone, kind string, now int64) (code, message s
 			text = ""
 		}
 		return f.Fault, text, time.Duration(f.number(0) * float64(time.Second))
+	}
+	if k.isEnding(g, blockEnds, now) {
+		return "stock-out", "The requested reservation does not have sufficient compatible and available capacity for this request.", 0
 	}
 	return "", "", 0
 }

@@ -137,12 +137,14 @@ func (k *cloud) rebalanceSpot(g *group, now int64) {
 	}
 }
 
-// schedule is a scheduled action that sets the size.
+// schedule is a scheduled action that sets the size; where it is so already, no activity tells of it.
 func (k *cloud) schedule(g *group, size int, now int64) {
 	a := g.Auto
-	a.add(activity{Description: "Executing scheduled action", Status: "Successful", Start: now, End: now, Progress: 100,
-		Cause: fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d "+
-			"changing the desired capacity from %d to %d.", stamp(now), min(a.Min, size), a.Max, size, a.Desired, size)})
+	if size != a.Desired {
+		a.add(activity{Description: "Executing scheduled action", Status: "Successful", Start: now, End: now, Progress: 100,
+			Cause: fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d "+
+				"changing the desired capacity from %d to %d.", stamp(now), min(a.Min, size), a.Max, size, a.Desired, size)})
+	}
 	a.Min = min(a.Min, size)
 	a.resize(size, now)
 }

@@ -445,6 +445,55 @@ func TestAScheduledActionEmptiesWhatIsNotProtected(t *testing.T) {
 	}
 }
 
+// newTestBlock is a Capacity Block that lasts 100 minutes: its schedule acts at 3600 s, EC2 ends what is left at 4200 s.
+func newTestBlock(t *testing.T, initial int) (*cloud, *group) {
+	t.Helper()
+	return newTestAccount(t, initial, func(g *groupConfig) {
+		g.EKS.CapacityType, g.EKS.ReservedFor = "CAPACITY_BLOCK", duration(100*time.Minute)
+	})
+}
+
+func TestTheScheduleOfABlockActsOnceWhateverTheSize(t *testing.T) {
+	for _, size := range []int{0, 2} {
+		k, g := newTestBlock(t, size)
+		pass(t, k, 3599)
+		if len(k.journal.Acts) != 0 || g.Auto.Desired != size {
+			t.Fatalf("of %d: too early: %+v", size, k.journal.Acts)
+		}
+		pass(t, k, 3600)
+		a := k.journal.Acts
+		if len(a) != 1 || a[0].Group != "g" || a[0].Kind != "scheduled-action" || a[0].Size != 0 || a[0].From != at(3600) {
+			t.Fatalf("of %d: the journal says %+v", size, a)
+		}
+		told := slices.ContainsFunc(g.Auto.Activities, func(y activity) bool { return y.Description == "Executing scheduled action" })
+		if g.Auto.Desired != 0 || told != (size > 0) {
+			t.Errorf("of %d: desired %d, told %v", size, g.Auto.Desired, told)
+		}
+		g.Auto.resize(1, at(3700))
+		pass(t, k, 3700)
+		if len(k.journal.Acts) != 1 || g.Auto.Desired != 1 || len(g.members()) != 1 {
+			t.Errorf("of %d: it acted again: %d members, %+v", size, len(g.members()), k.journal.Acts)
+		}
+	}
+}
+
+func TestABlockThatEndsLaunchesNothingMore(t *testing.T) {
+	k, g := newTestBlock(t, 2)
+	g.Machines[0].Protected = true
+	pass(t, k, 4199)
+	if len(g.members()) != 1 {
+		t.Fatalf("%d members, wanted the protected one", len(g.members()))
+	}
+	pass(t, k, 4200)
+	bought := k.journal.Purchases
+	g.Auto.resize(1, at(4300))
+	pass(t, k, 4300)
+	pass(t, k, 4400)
+	if len(g.members()) != 0 || k.journal.Purchases != bought || !strings.Contains(statuses(g), "Failed") {
+		t.Errorf("%d members, %d bought: %s", len(g.members()), k.journal.Purchases-bought, statuses(g))
+	}
+}
+
 func TestARefreshWaitsForTheProtected(t *testing.T) {
 	k, g := newTestAccount(t, 2, nil)
 	pass(t, k, 0)
