@@ -867,9 +867,11 @@ static bool waits_for_end(const struct drain *d, const struct node *n)
 static bool is_not_replaced(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
-	bool leaves = reservation_waits(c, d->group) && replicas_serving(c, n, d->pool);
 
-	if (d->step != DRAIN_EVICT || (!leaves && !waits_for_end(d, n)))
+	if (d->step != DRAIN_EVICT) /* later the node may be gone before its machine */
+		return false;
+	bool leaves = reservation_waits(c, d->group) && replicas_serving(c, n, d->pool);
+	if (!leaves && !waits_for_end(d, n))
 		return false;
 	if (d->last_reason != DRAIN_IS_NOT_REPLACED)
 		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "not-replaced"),

@@ -374,7 +374,9 @@ int64_t cloud_owned(const struct cloud_group *g)
 void cloud_owner_sets(struct cloud_group *g, int64_t size)
 {
 	cloud_note_past(g);
-	for (int64_t there = counted(g); there < size; there++)
+	int64_t more = size - counted(g);
+
+	for (more -= g->has_ended && more > 0 ? refuse(g, more, true) : 0; more > 0; more--)
 		launch(g, true, CLOUD_OWNER);
 	if (size != g->desired) {
 		g->resized.from = g->desired;

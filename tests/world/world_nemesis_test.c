@@ -111,7 +111,7 @@ static millis draw_reservation(struct world_drawn *d, size_t group)
 	uint64_t drawn = random_next(&d->reservations);
 
 	if (asked.mode != NEMESIS_OWNERS || d->wire != CLOUD_SIMULATED || group || d->w.group_count < 2 ||
-	    drawn % 100 >= 40)
+	    drawn % 100 >= 75)
 		return 0;
 	return HOUR + (millis)(drawn / 100 % 181) * MINUTE;
 }
