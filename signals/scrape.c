@@ -34,7 +34,8 @@ struct target {
 	int64_t in_flight;  /* running and waiting in it */
 	struct error error; /* of the last page; ERROR_NONE: accepted, or none came yet */
 	struct evidence evidence;
-	millis mute_since; /* clock_mono() of the first answer in a row that told nothing of the engine; 0: none */
+	bool has_answered; /* in HTTP, whatever it said */
+	millis mute_since; /* clock_mono() of the first request in a row that showed no server of the engine; 0: none */
 };
 
 struct scraper {
@@ -108,7 +109,7 @@ static bool is_serving(const struct target *t)
 	return t->is_ready && !(t->has_content && t->content.sleep != SLEEP_NONE);
 }
 
-/* A worker of another pod's engine, say: it answers, and has never told a level. */
+/* A worker of another pod's engine, say: it has never told a level, and may not even listen. */
 static bool is_mute(const struct target *t)
 {
 	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= SOURCE_MUTE_AFTER;
@@ -199,10 +200,21 @@ static bool tells_nothing(const struct http_request *r, const struct error *e)
 	return r->error.kind == ERROR_NONE && (has_no_page(r->status) || (is_page && e->kind == ERROR_NOT_FOUND));
 }
 
+/* A headless rank, say: its host is there, and nothing has listened there since it is ready. */
+static bool never_listened(const struct target *t, const struct http_request *r)
+{
+	return r->is_refused && !t->has_answered && t->is_ready && t->was_ready;
+}
+
 static bool accept_page(struct target *t, const struct http_request *r, struct error *e)
 {
 	struct page_content c;
 
+	if (never_listened(t, r))
+		return error_set(e, r->error.kind,
+				 "%s: nothing listens there: is signals.scrape.port right? signals.podSelector names "
+				 "the pods that tell",
+				 t->url);
 	if (r->error.kind != ERROR_NONE) {
 		*e = r->error;
 		return false;
@@ -260,8 +272,9 @@ static void on_done(struct http_request *r)
 	struct scraper *s = t->scraper;
 	struct error e = { 0 };
 
+	t->has_answered |= r->status != 0;
 	if (!t->is_gone && !accept_page(t, r, &e)) {
-		bool is_mute = tells_nothing(r, &e);
+		bool is_mute = never_listened(t, r) || tells_nothing(r, &e);
 		t->mute_since = !is_mute ? 0 : t->mute_since ? t->mute_since : clock_mono(s->clock);
 		reject(t, &e);
 	}

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A replica that answers for so long without ever having told anything of its engine is no server of it. */
+/* A replica that for so long answers without ever having told anything of its engine, or is ready and never listened,
+ * is no server of it. Until then it may be one that is ready too early and still loads its model. */
 #define SOURCE_MUTE_AFTER (5 * MINUTE)
 
 /* A replica. Texts are borrowed for the call that takes them. */
@@ -42,12 +43,12 @@ static inline void source_count_round(struct source_report *report, const struct
 		report->read_at = now;
 }
 
-/* Of those that are not waited for: they answer and tell nothing. */
+/* Of those that are not waited for. */
 static inline void source_warn_of_mute(struct source_report *report, int64_t mute)
 {
 	if (mute)
 		snprintf(report->warning, sizeof report->warning,
-			 "%lld ready pods answer and tell nothing of the engine; they are not waited for: "
+			 "%lld ready pods refuse the connection or tell nothing of the engine; not waited for: "
 			 "signals.podSelector names those that tell",
 			 (long long)mute);
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -369,6 +370,14 @@ static void set_late(struct http_transfer *t)
 				: "not sent: the time to write ran out");
 }
 
+static bool was_refused(CURL *easy, CURLcode code)
+{
+	long why = 0;
+
+	return code == CURLE_COULDNT_CONNECT && curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why) == CURLE_OK &&
+	       why == ECONNREFUSED;
+}
+
 /* What failed, as request->error. */
 static void transfer_failed(struct http_transfer *t, CURLcode code)
 {
@@ -379,6 +388,7 @@ static void transfer_failed(struct http_transfer *t, CURLcode code)
 	/* libcurl calls one endless header line a lack of memory */
 	bool has_long_header = t->header_bytes > MOST_HEADER_BYTES || code == CURLE_OUT_OF_MEMORY;
 
+	r->is_refused = was_refused(t->easy, code);
 	if (r->error.kind != ERROR_NONE)
 		return; /* said by on_chunk */
 	if (r->is_write && (code == CURLE_ABORTED_BY_CALLBACK || fence_is_over(t->http->fence)))
@@ -718,6 +728,7 @@ void http_start(struct http *h, struct http_request *r)
 	r->transfer = t;
 	r->answered = NULL;
 	r->error = (struct error){ 0 };
+	r->is_refused = false;
 	r->status = 0;
 	r->response = "";
 	r->response_len = 0;

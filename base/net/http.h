@@ -69,6 +69,7 @@ struct http_request {
 	 * came too late.
 	 */
 	struct error error;
+	bool is_refused; /* ERROR_UNAVAILABLE: the host is there, and nothing listens on that port */
 	long status;
 	const char *response; /* NUL-terminated, never NULL */
 	size_t response_len;

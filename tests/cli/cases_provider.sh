@@ -41,8 +41,8 @@ found 'provider prove: of the group named' 0 '--cluster-name c --nodepool-name t
 own=${account/'nodegroup: gpu,'/'nodegroup: gpu, autoScalingGroup: gpu-asg,'} tagged=${account/'nodegroup: gpu,'/'nodegroup: gpu, tags: \"pool=chat\",'}
 found 'provider prove: of an Auto Scaling group of ones own' 0 "ASG='gpu-asg'" "$own" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: EKS, which knows nothing of it, is not asked' 0 '^0$' "$own" 'preheat provider check -f p.yaml --prove </dev/null | grep -c "aws eks "; true'
-found 'provider prove: of a group by its tags' 0 '1 of 9: Which Auto Scaling group has all of the tags' "$tagged" 'preheat provider check -f p.yaml --prove </dev/null'
-found 'provider prove: the answers are kept' 0 '1 of 12 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
+found 'provider prove: of a group by its tags' 0 '1 of 10: Which Auto Scaling group has all of the tags' "$tagged" 'preheat provider check -f p.yaml --prove </dev/null'
+found 'provider prove: the answers are kept' 0 '1 of 13 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
 found 'provider prove: without account, subscription and keys' 0 '"answer":"yes","output":"arn:111122223333 REDACTED REDACTED 00000000-0000-0000-0000-000000000000' "$account" \
 	'printf "skip\nskip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
 refused 'provider prove: words that are no answer do not ask for ever' 2 'question auto-scaling-group: 1048576 bytes and no answer among them' "$account" 'yes maybe | preheat provider check -f p.yaml --prove'
@@ -62,12 +62,12 @@ found 'provider prove: a sitting over EKS' 0 '^same$' "$account" "$prove -g g5 <
 found 'provider prove: a sitting over AKS' 0 '^same$' "$account" "$prove -g t4 <'$proof/aks.answers' >out; $said a.json | diff '$proof/aks.json' - && echo same"
 found 'provider prove: a paste without an answer is told' 0 '^Not kept: what was pasted to question block-schedule, as no answer came behind it' "$account" "$prove -g g5 <'$proof/eks.answers'"
 back='here=$PWD; cd "$OLDPWD"; python3 -B tests/cli/proof.py "$here/kept.json"'
-found 'provider prove: read back' 0 'kept.json: 10 of 12 questions answered; open: describe-lag, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
-found 'provider prove: read back, of a group of ones own' 0 'kept.json: 1 of 9 questions answered; open: suspended-processes' "$own" "printf 'own\n' | preheat provider check -f p.yaml --prove --out kept.json >out; $back"
-found 'provider prove: read back, all of it' 0 'kept.json: 7 of 7 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
+found 'provider prove: read back' 0 'kept.json: 11 of 13 questions answered; open: describe-lag, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
+found 'provider prove: read back, of a group of ones own' 0 'kept.json: 1 of 10 questions answered; open: suspended-processes' "$own" "printf 'own\n' | preheat provider check -f p.yaml --prove --out kept.json >out; $back"
+found 'provider prove: read back, all of it' 0 'kept.json: 10 of 10 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: what the rig does not play' 1 'kept.json: delete-stopped: found both; the rig plays: first-only' "sed s/first-only/both/ '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: cut in two' 2 'kept.json: found no JSON: .*; allowed: a whole file' "sed '5,\$d' '$proof/aks.json' >kept.json" "$back"
-refused 'provider prove: a question that is none' 2 'answers.3..id: found "put-limits"; allowed: pool, delete-deallocates' "sed s/put-limit/put-limits/ '$proof/aks.json' >kept.json" "$back"
-refused 'provider prove: a question answered twice' 2 'answers.3..id: found "pool"; allowed: each question once' "sed s/put-limit/pool/ '$proof/aks.json' >kept.json" "$back"
-refused 'provider prove: an answer that is none' 2 'answers.5..answer: found "perhaps"; allowed: same, different' "sed 's/:.same./:\"perhaps\"/' '$proof/aks.json' >kept.json" "$back"
+refused 'provider prove: a question that is none' 2 'answers.5..id: found "put-limits"; allowed: pool, delete-deallocates' "sed s/put-limit/put-limits/ '$proof/aks.json' >kept.json" "$back"
+refused 'provider prove: a question answered twice' 2 'answers.5..id: found "pool"; allowed: each question once' "sed s/put-limit/pool/ '$proof/aks.json' >kept.json" "$back"
+refused 'provider prove: an answer that is none' 2 'answers.7..answer: found "perhaps"; allowed: same, different' "sed 's/:.same./:\"perhaps\"/' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: an account number that a hand put back' 2 'found 1234...; allowed: no account number' "sed s/111122223333/123456789012/ '$proof/eks.json' >kept.json" "$back"

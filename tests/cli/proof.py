@@ -9,8 +9,9 @@ import sys
 # What the rig plays, where that is not each of the answers.
 PLAYED = {
     "eks": {"auto-scaling-group": ["one"], "own-group": ["own"], "tagged-group": ["own"], "launch-instances": ["yes"], "protected-update": ["ended", "no-update"],
-            "protect-new": ["kept", "no-update", "not-set"]},
-    "aks": {"delete-stopped": ["first-only"], "node-id": ["same"], "upgrade-state": ["UpgradingNodeImageVersion"]},
+            "protect-new": ["kept", "no-update", "not-set"], "resize-words": ["schedule", "none"]},
+    "aks": {"delete-stopped": ["first-only"], "delete-limit": ["none-found"], "etag-quotes": ["as-it-is"],
+            "node-id": ["same"], "upgrade-state": ["UpgradingNodeImageVersion"]},
 }
 # What must not be passed on: account numbers, subscriptions, keys.
 SECRETS = [r"(?<!\d)(?!111122223333|0{12})\d{12}(?!\d)", r"\b(?!0{8}-)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", r"\bA[KS]IA[A-Z0-9]{16}\b",

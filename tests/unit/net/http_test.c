@@ -216,6 +216,7 @@ static void wrong_use_completes_with_a_message(void **state)
 			print_error("case %zu: %s\n", i, c.message);
 		assert_int_equal(c.kind, cases[i].kind);
 		assert_non_null(strstr(c.message, cases[i].part));
+		assert_int_equal(c.r.is_refused, i + 1 == sizeof cases / sizeof *cases);
 	}
 }
 

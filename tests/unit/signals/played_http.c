@@ -154,14 +154,16 @@ static void serve(size_t i)
 	struct played_answer a = { 0 };
 
 	play.serve(play.user, r, &a);
-	r->status = a.status ? a.status : 200;
+	r->is_refused = a.is_refused;
+	bool is_unheard = a.is_refused || (a.is_silent && !a.body.len);
+	r->status = is_unheard ? 0 : a.status ? a.status : 200;
 	play.type = a.type;
 	bool ok = r->status / 100 != 2 || feed(r, &a.body);
 	for (int n = 0; ok && a.is_endless && n < MOST_PIECES; n++)
 		ok = feed(r, &a.body);
 	play.calls[i].is_waiting = ok && a.is_silent;
 	if (ok && a.kind != ERROR_NONE)
-		fail_with(r, a.kind, "cut short");
+		fail_with(r, a.kind, a.is_refused ? "refused" : "cut short");
 	if (!play.calls[i].is_waiting)
 		complete(i, &a);
 	buf_release(&a.body);

@@ -12,6 +12,7 @@ struct played_answer {
 	struct buf body;
 	const char *type;     /* Content-Type; NULL: none */
 	enum error_kind kind; /* the call fails so after the body; ERROR_NONE: it does not */
+	bool is_refused;      /* no connection was made: nothing listens there */
 	bool is_silent;	      /* nothing comes after the body: the call's deadline passes */
 	bool is_endless;      /* the body comes again and again */
 };

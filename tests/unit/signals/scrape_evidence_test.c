@@ -49,8 +49,7 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 			r = fake_pool_round(p);
 		assert_int_equal(r.expected, partial[i].holds ? 3 : 2);
 		assert_int_equal(r.fresh, 2);
-		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods answer and tell nothing") !=
-					 NULL,
+		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods refuse") != NULL,
 				 !partial[i].holds);
 		/* One that told once is a server, whatever it says later. */
 		p->pods[1] = p->pods[2];
@@ -60,6 +59,86 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 		assert_int_equal(r.fresh, 1);
 		fake_pool_close(p);
 	}
+}
+
+/* What a pod does for a time: T tells, R refuses the connection, B answers 503, S is silent. */
+enum { BEFORE = 59, AFTER = 63 };
+
+/* A headless rank listens on no port. One of which a connection was ever had is a server that has gone. */
+static const struct {
+	const char *name;
+	const char *first; /* of each pod, for 5 rounds; NULL: none */
+	const char *then;  /* of each pod */
+	int rounds;	   /* of `then` */
+	int64_t expected, fresh;
+} refusing[] = {
+	{ "one refuses beside two that tell, and may yet begin to listen", NULL, "TTR", BEFORE, 3, 2 },
+	{ "one has refused for five minutes", NULL, "TTR", AFTER, 2, 2 },
+	{ "two have beside one that tells", NULL, "TRR", AFTER, 1, 1 },
+	{ "all refuse: a wrong port is no pool of ranks", NULL, "RRR", AFTER, 3, 0 },
+	{ "one told before", "TTT", "TTR", AFTER, 3, 2 },
+	{ "one answered before, if only an error", "TTB", "TTR", AFTER, 3, 2 },
+	{ "one was silent before", "TTS", "TTR", AFTER, 2, 2 },
+	{ "one is silent: its host may be gone", NULL, "TTS", AFTER, 3, 2 },
+	{ "it listens at last", "TTR", "TTT", 1, 3, 3 },
+};
+
+static void play(struct fake_pool *p, const char *acts, int rounds, struct pool_reading *r)
+{
+	static const struct played_answer refused = { .is_refused = true, .kind = ERROR_UNAVAILABLE },
+					  silent = { .is_silent = true };
+
+	for (size_t i = 0; i < p->count; i++) {
+		p->pods[i].other = acts[i] == 'R' ? &refused : acts[i] == 'S' ? &silent : NULL;
+		p->pods[i].status = acts[i] == 'B' ? 503 : 0;
+	}
+	while (rounds--)
+		*r = fake_pool_round(p);
+}
+
+static void who_never_listened_is_not_waited_for(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof refusing / sizeof *refusing; i++) {
+		struct fake_pool *p = fake_pool_open(3);
+		struct pool_reading r = { 0 };
+		print_message("%s\n", refusing[i].name);
+		if (refusing[i].first)
+			play(p, refusing[i].first, 5, &r);
+		play(p, refusing[i].then, refusing[i].rounds, &r);
+		assert_int_equal(r.expected, refusing[i].expected);
+		assert_int_equal(r.fresh, refusing[i].fresh);
+		assert_int_equal(strstr(source_report(p->source).warning, "signals.podSelector") != NULL,
+				 r.expected < 3);
+		fake_pool_close(p);
+	}
+}
+
+/* One that loads its model refuses, too; who is passed over comes back with its first answer, and stays. */
+static void who_never_listened_is_so_only_while_it_is_ready(void **state)
+{
+	struct fake_pool *p = fake_pool_open(3);
+	struct pool_reading r;
+
+	(void)state;
+	p->targets[2].is_ready = false;
+	source_set_targets(p->source, p->targets, p->count);
+	play(p, "TTR", AFTER, &r);
+	p->targets[2].is_ready = true;
+	source_set_targets(p->source, p->targets, p->count);
+	play(p, "TTR", BEFORE, &r);
+	assert_int_equal(r.expected, 3);
+	assert_non_null(strstr(fake_pool_trouble(p)->message, "nothing listens there: is signals.scrape.port right? "
+							      "signals.podSelector names the pods that tell"));
+	play(p, "TTR", 5, &r);
+	assert_int_equal(r.expected, 2);
+	assert_int_equal(fake_pool_trouble(p)->kind, ERROR_NONE);
+	play(p, "TTT", 1, &r);
+	assert_int_equal(r.expected, 3);
+	play(p, "TTR", AFTER, &r);
+	assert_int_equal(r.expected, 3);
+	assert_null(strstr(fake_pool_trouble(p)->message, "podSelector"));
+	fake_pool_close(p);
 }
 
 /* A wrong path or engine is no pool of workers. */
@@ -218,6 +297,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
+		cmocka_unit_test(who_never_listened_is_not_waited_for),
+		cmocka_unit_test(who_never_listened_is_so_only_while_it_is_ready),
 		cmocka_unit_test(a_pool_of_which_nobody_tells_is_not_known),
 		cmocka_unit_test(who_fails_between_is_missed_anew),
 		cmocka_unit_test(fallen_replicas_are_missed_where_no_other_is_ready),
