@@ -425,9 +425,7 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 			r = fake_round(p, EVERY);
 		assert_int_equal(r.expected, is_read ? 2 : 3);
 		assert_int_equal(r.fresh, 2);
-		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods refuse") !=
-					 NULL,
-				 is_read);
+		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods refuse") != NULL, is_read);
 		expect_trouble(p, is_read ? ERROR_NONE : ERROR_NOT_FOUND, "");
 		/* It tells at last. */
 		p->series[2] = normal[2];
