@@ -521,6 +521,11 @@ static void texts_of_failures_are_understood(void **state)
 		  ERROR_QUOTA },
 		{ "InsufficientFreeAddressesInSubnet", ERROR_QUOTA },
 		{ "ReservationCapacityExceeded", ERROR_STOCKOUT },
+		{ "The requested reservation does not have sufficient compatible and available capacity for this "
+		  "request. Launching EC2 instance failed.",
+		  ERROR_STOCKOUT },
+		{ "Your Capacity Block reservation cr-1 is not active yet. Launching EC2 instance failed.",
+		  ERROR_STOCKOUT },
 		{ "You are not authorized to perform this operation. Encoded authorization failure message: x",
 		  ERROR_AUTH },
 		{ "UnauthorizedOperation", ERROR_AUTH },
