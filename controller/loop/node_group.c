@@ -434,18 +434,14 @@ static void machine_came(struct node_group *g, const struct machine *m, bool was
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
 
-/* A launch of ours that the cloud ended before its node joined. What others asked for is theirs to replace. */
-static bool is_abandoned(const struct start *s, const struct machine *was)
-{
-	return was->state == MACHINE_PENDING && !was->is_standby && !s->is_adopted && s->stage == STAGE_PROVISION;
-}
-
 /* Starts whose machine the cloud took back, or never heard of. At the same size it launches another in place of one
  * that was not in service yet. */
 static void machine_went(struct node_group *g, const struct machine *was, const struct group_description *before)
 {
 	struct starts *s = g->context->starts;
 	bool is_lowered = g->seen.desired < before->desired, has_ended = false;
+	/* What is launched in place of one that others asked for is theirs, and as little to be called off. */
+	bool is_ours = g->seen.desired == before->desired && clock_mono(g->context->clock) >= g->raised_until;
 
 	for (size_t i = s->count; i-- > 0;) {
 		if (strcmp(s->items[i].machine, was->id) != 0)
@@ -454,8 +450,8 @@ static void machine_went(struct node_group *g, const struct machine *was, const 
 			starts_drop(s, i);
 			continue;
 		}
-		has_ended |= g->seen.desired == before->desired && is_abandoned(&s->items[i], was);
 		starts_refuse(s, i, is_lowered ? ERROR_CONFLICT : ERROR_UNAVAILABLE);
+		has_ended = is_ours && was->state == MACHINE_PENDING && !was->is_standby;
 	}
 	g->retried += has_ended;
 	if (has_ended)
@@ -665,7 +661,7 @@ void node_group_become_known(struct node_group *g)
 /* --- what a look shows, and what others made of the sizes --- */
 
 /* Who takes machines away, and not at once after we bought some, has a reason (a schedule before a reservation ends, a
- * person): they are not bought back for so long. */
+ * person): they are not bought back for so long; nor are those of who adds some called off. */
 static const millis YIELDS = 10 * MINUTE;
 
 static void record_contention(const struct node_group *g)
@@ -710,6 +706,8 @@ static void tell_resized(struct node_group *g, int64_t change)
 
 	if (yields)
 		g->yields_until = now + YIELDS;
+	if (change > 0)
+		g->raised_until = now + YIELDS;
 	if (is_fight)
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
