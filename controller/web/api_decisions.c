@@ -15,7 +15,7 @@
 /* In the order of enum limit. */
 #define API_LIMITS                                                                                                     \
 	"none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth|waiting-" \
-	"pods|asleep|reservation|share"
+	"pods|asleep|reservation|share|unavailable"
 
 /* Rows of decisions that one request may look at, and how many at once. */
 enum {
