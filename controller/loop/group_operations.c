@@ -110,11 +110,16 @@ static void tell_unready(struct node_group *g, struct provider_call *c, struct a
 		c->unready_count = g->context->unready(g->context->user, g->index, a, &c->unready);
 }
 
+static void node_group_plan_look(struct node_group *g, millis after);
+
+/* One that takes longer than it is to the next is followed by one all the same. */
 static void look_due(struct timer *t)
 {
 	struct node_group *g = t->user;
 
-	if (!g->is_looking)
+	if (g->is_looking)
+		node_group_plan_look(g, clock_real(g->context->clock, LOOK_TIMES[false]));
+	else
 		node_group_look(g);
 }
 

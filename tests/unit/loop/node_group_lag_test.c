@@ -39,6 +39,23 @@ static void an_old_look_after_a_growth_buys_nothing_again(void **state)
 	assert_int_equal(t->g.resized, 0);
 }
 
+/* Its time comes while the one before still goes on: it is not the last. */
+static void a_look_that_takes_long_is_followed_by_another(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	node_group_look(&t->g);
+	timer_stop(&t->g.timer);
+	t->g.timer.fire(&t->g.timer);
+	assert_true(timer_is_running(&t->g.timer));
+	played_look(t);
+	timer_stop(&t->g.timer);
+	t->g.timer.fire(&t->g.timer);
+	assert_non_null(cloud.look);
+	played_look(t);
+}
+
 static void looks_out_of_order_buy_nothing_again(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -386,6 +403,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(an_old_look_after_a_growth_buys_nothing_again),
+		CASE(a_look_that_takes_long_is_followed_by_another),
 		CASE(looks_out_of_order_buy_nothing_again),
 		CASE(what_boots_is_not_gone_by_an_old_list),
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
