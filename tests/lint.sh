@@ -14,9 +14,8 @@ what_it_reads() {
 	clang-tidy --version
 	cat .clang-tidy
 	echo "${command//"$PWD"/.}"
-	# Words as cmake wrote them: none has a space in it.
-	# shellcheck disable=SC2086
-	${command%% -o *} -E -P -dD -CC "$2" 2>/dev/null
+	# Quoted for a shell, as cmake writes it.
+	eval "${command%% -o *} -E -P -dD -CC \"\$2\"" 2>/dev/null
 }
 
 lint() {

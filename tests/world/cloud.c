@@ -428,8 +428,10 @@ void cloud_owner_removes(struct cloud_machine *m)
 
 void cloud_owner_ends(struct cloud_machine *m)
 {
+	bool is_desired = m->is_to_run;
+
 	cloud_owner_removes(m);
-	m->group->desired++;
+	m->group->desired += is_desired;
 }
 
 void cloud_owner_replaces(struct cloud_machine *m)
