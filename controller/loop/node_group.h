@@ -169,6 +169,7 @@ struct node_group {
 	struct arena spared_arena;
 	bool must_hand_over; /* once nothing is under way */
 	bool must_unguard;   /* what we protected in an earlier life is to be lifted, or could not be lifted */
+	bool must_forget;    /* nothing is protected there by us any more, and the record does not say so yet */
 	bool must_look;	     /* described before the last operation, or the last look was not believed */
 	bool is_look_stale;  /* an operation was sent or ended while it was under way */
 	struct retry retry;
