@@ -441,7 +441,7 @@ static void machine_went(struct node_group *g, const struct machine *was, const 
 	struct starts *s = g->context->starts;
 	bool is_lowered = g->seen.desired < before->desired, has_ended = false;
 	/* What is launched in place of one that others asked for is theirs, and as little to be called off. */
-	bool is_ours = g->seen.desired == before->desired && clock_mono(g->context->clock) >= g->raised_until;
+	bool is_ours = g->seen.desired == before->desired && !node_group_is_raised(g);
 
 	for (size_t i = s->count; i-- > 0;) {
 		if (strcmp(s->items[i].machine, was->id) != 0)

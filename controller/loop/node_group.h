@@ -245,6 +245,11 @@ static inline bool node_group_is_held(const struct node_group *g)
 {
 	return g->contention.is_held || g->is_yielding || node_group_is_owners(g) || node_group_is_emptied(g);
 }
+/* Others raised its size a moment ago: what comes may be theirs, and is not called off. */
+static inline bool node_group_is_raised(const struct node_group *g)
+{
+	return clock_mono(g->context->clock) < g->raised_until;
+}
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
 int64_t node_group_unasked(const struct node_group *g);
 /* Machines fewer of those that were asked for, never came, and that no start waits for. */
