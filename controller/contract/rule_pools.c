@@ -224,27 +224,55 @@ static bool is_service(const struct scaler *s)
 	return !strcmp(s->object.ref.kind, "InferenceService");
 }
 
-/* What KServe makes for an InferenceService is that, not one more. */
-static bool is_made_by_service(const struct check_run *c, const struct scaler *s)
-{
-	const char *service = label_of(&s->object.labels, "serving.kserve.io/inferenceservice");
+/* Who makes autoscalers of others, and makes them again; the label on these has its name. */
+static const struct scaler_maker {
+	const char *kind, *label;
+} scaler_makers[] = {
+	{ "InferenceService", "serving.kserve.io/inferenceservice" },
+	{ "ScaledObject", "scaledobject.keda.sh/name" },
+};
 
-	for (size_t i = 0; service && !is_service(s) && i < c->contract->scaler_count; i++) {
-		const struct scaler *other = &c->contract->scalers[i];
-		if (is_service(other) && !strcmp(other->object.ref.name, service) &&
-		    same_namespace(&other->object, &s->object))
+/* NULL: nobody. *name: the object that it was made for. */
+static const struct scaler_maker *maker_of(const struct scaler *s, const char **name)
+{
+	for (size_t i = 0; i < sizeof scaler_makers / sizeof *scaler_makers; i++) {
+		*name = label_of(&s->object.labels, scaler_makers[i].label);
+		if (*name && strcmp(s->object.ref.kind, scaler_makers[i].kind) != 0)
+			return &scaler_makers[i];
+	}
+	return NULL;
+}
+
+/* What was made for an object that is here is that, not one more. */
+static bool is_made_by_another(const struct check_run *c, const struct scaler *s)
+{
+	const char *name;
+	const struct scaler_maker *maker = maker_of(s, &name);
+
+	for (size_t i = 0; maker && i < c->contract->scaler_count; i++) {
+		const struct object *other = &c->contract->scalers[i].object;
+		if (!strcmp(other->ref.kind, maker->kind) && !strcmp(other->ref.name, name) &&
+		    same_namespace(other, &s->object))
 			return true;
 	}
 	return false;
 }
 
-static const char *scaler_remedy(const struct scaler *s)
+static const char *scaler_remedy(struct check_run *c, const struct scaler *s)
 {
-	if (is_service(s))
-		return "annotate it with serving.kserve.io/autoscalerClass: external, or set workload.warm: metric in "
-		       "the WarmPool";
-	return "delete it, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
-	       "replicas";
+	const char *name;
+	const struct scaler_maker *maker = maker_of(s, &name);
+	bool is_of_kserve = is_service(s) || (maker && maker == scaler_makers);
+
+	if (is_of_kserve)
+		return say(c,
+			   "annotate %s%s with serving.kserve.io/autoscalerClass: external (of no use in a KServe that "
+			   "does not know the class none), or set workload.warm: metric in the WarmPool",
+			   is_service(s) ? "it" : "InferenceService ", is_service(s) ? "" : name);
+	return say(c,
+		   "delete %s%s, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
+		   "replicas",
+		   maker ? "ScaledObject " : "it", maker ? name : "");
 }
 
 static void check_beside_pool(struct check_run *c, const struct scaler *s)
@@ -257,7 +285,7 @@ static void check_beside_pool(struct check_run *c, const struct scaler *s)
 		    !same_namespace(&s->object, &c->contract->pools[i]) ||
 		    !is_same_target(s, w->target.kind, w->target.name))
 			continue;
-		violate(c, &(struct breach){ &s->object, s->at, scaler_remedy(s) },
+		violate(c, &(struct breach){ &s->object, s->at, scaler_remedy(c, s) },
 			"sets the replicas of %s %s/%s, and so does WarmPool %s (workload.warm: replicas)",
 			s->target_kind, namespace_shown(&s->object), s->target, fleet->pools[i].name);
 	}
@@ -269,12 +297,12 @@ static void rule_scaler_conflict(struct check_run *c)
 
 	for (size_t i = 0; i < all->scaler_count; i++) {
 		const struct scaler *s = &all->scalers[i];
-		if (is_made_by_service(c, s))
+		if (is_made_by_another(c, s))
 			continue;
 		check_beside_pool(c, s);
 		for (size_t k = 0; k < i; k++) {
 			const struct scaler *other = &all->scalers[k];
-			if (!same_namespace(&s->object, &other->object) || is_made_by_service(c, other) ||
+			if (!same_namespace(&s->object, &other->object) || is_made_by_another(c, other) ||
 			    !is_same_target(other, s->target_kind, s->target))
 				continue;
 			violate(c, &(struct breach){ &s->object, s->at, NULL },
@@ -388,7 +416,7 @@ static void rule_scaler_spec(struct check_run *c)
 		const struct scaler *s = &c->contract->scalers[i];
 		const struct yaml_node *spec = yaml_child(s->object.ref.at, "spec");
 		bool is_hpa = !strcmp(s->object.ref.kind, "HorizontalPodAutoscaler");
-		if (is_service(s))
+		if (is_service(s) || is_made_by_another(c, s))
 			continue;
 		if (!spec || spec->kind != YAML_MAP) {
 			violate(c, &(struct breach){ &s->object, spec, NULL }, "spec: found %s; allowed: a map",
