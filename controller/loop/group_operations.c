@@ -674,6 +674,7 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .calls = access->calls,
 				  .throttle = access->throttle,
 				  .lacks_standby = access->lacks_standby,
+				  .recalled_size = ABSENT,
 				  .accepted = accepted_none() };
 	g->retry =
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
