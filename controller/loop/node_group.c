@@ -351,7 +351,7 @@ static enum start_kind comes_as(const struct machine *m)
 static bool bind_any(struct node_group *g, const struct machine *m)
 {
 	enum start_kind kind = comes_as(m);
-	struct start like = { .kind = kind, .is_first = m->never_ran };
+	struct start like = { .kind = kind, .is_first = m->never_ran, .bound_at = clock_now(g->context->clock) };
 	int64_t gpus = group_spec_of(g)->gpus_per_node, all = gpus;
 
 	memcpy(like.machine, m->id, strnlen(m->id, MACHINE_ID_MAX));

@@ -391,13 +391,16 @@ bool start_is_unasked(const struct controller *c, const struct start *s)
 	return s->kind == START_COLD && !s->is_swap && !s->machine[0] && g->is_known && node_group_unasked(g) > 0;
 }
 
-/* Where one operation of the cloud waits for another, what was wished long ago may have been launched a moment ago. */
+/* Where one operation of the cloud waits for another, what was wished long ago may have been launched a moment ago; by
+ * a cloud that does not tell when, at the latest when its machine was seen. */
 static millis launched_at(const struct controller *c, const struct start *s)
 {
 	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
 	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
 
-	return m ? m->launched_at : g->ongoing.name ? g->ongoing.began : 0;
+	if (!m)
+		return g->ongoing.name ? g->ongoing.began : 0;
+	return m->launched_at ? m->launched_at : s->bound_at;
 }
 
 /* What it should have done by then is missed by watches that have told something since. */

@@ -26,6 +26,7 @@ void starts_shift(struct starts *s, millis by)
 		struct start *t = &s->items[i];
 		t->asked_at += by;
 		t->stage_since += by;
+		t->bound_at += by;
 	}
 }
 
@@ -59,6 +60,7 @@ int64_t starts_bind_machine(struct starts *s, const struct start *like, enum sta
 		if (t->pool != like->pool || t->group != like->group || t->kind != kind || t->machine[0])
 			continue;
 		copy_name(t->machine, like->machine, sizeof t->machine);
+		t->bound_at = like->bound_at;
 		t->kind = like->kind;
 		t->is_first = like->is_first;
 		bound++;

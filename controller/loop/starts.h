@@ -18,6 +18,7 @@ struct start {
 	enum stage stage;
 	millis asked_at, stage_since;
 	char machine[MACHINE_ID_MAX + 1]; /* "": none known yet */
+	millis bound_at;		  /* since when it is known */
 	char pod[POD_UID_MAX + 1];	  /* "": none yet */
 	bool ends_at_device;		  /* a place for work pods, not a replica that loads a model */
 	bool is_first;			  /* its machine stood by and has never run */
