@@ -753,7 +753,7 @@ static const struct contract_rule rules[] = {
 	  "correct workload.scaleTargetRef, or apply the workload", false, NULL, NULL, rule_pool_target },
 	{ "target-replicas", CONTRACT_NOTE, SERVE,
 	  "What a pool scales leaves its replicas out",
-	  "Whoever applies it undoes Preheat's number; twice within half an hour, as GitOps controllers do, and Preheat leaves the number to them.",
+	  "Whoever applies it undoes Preheat's number: a deployment for a minute, a GitOps controller again within minutes, so that Preheat leaves the number to it.",
 	  "leave spec.replicas out (a first start begins with one), or set workload.warm: metric in the WarmPool", false,
 	  NULL, NULL, rule_target_replicas },
 	{ "pool-selector", CONTRACT_ERROR, "WarmPool",
