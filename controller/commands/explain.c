@@ -19,24 +19,32 @@ struct asked {
 
 enum { INDENT = 11, NARROWEST = 30 };
 
-/* Without --full: with the line of the decision's name and the one of --full ten lines at most. */
+enum { BRIEF_PARTS = 5 };
+
+/* Without --full: with the line of the decision's name and the one of --full ten lines at most. Lines that a part
+ * leaves are those of the next. */
 static const struct brief_part {
 	const char *title;
 	int sentences, lines;
-} brief_parts[] = { { "Decided", 4, 3 }, { "Seen", 4, 3 }, { "Held by", 2, 1 }, { "It costs", 1, 1 } },
-  brief_shared[] = {
-	  { "Decided", 4, 2 }, { "Seen", 4, 2 }, { "Engines", 2, 2 }, { "Held by", 2, 1 }, { "It costs", 1, 1 }
+} brief_parts[BRIEF_PARTS] = { { "Decided", 4, 3 }, { "Seen", 6, 2 }, { "Why", 1, 2 }, { "It costs", 1, 1 } },
+  brief_held[BRIEF_PARTS] = { { "Decided", 4, 3 },
+			      { "Seen", 6, 2 },
+			      { "Why", 1, 1 },
+			      { "Held by", 2, 1 },
+			      { "It costs", 1, 1 } },
+  brief_shared[BRIEF_PARTS] = {
+	  { "Decided", 4, 2 }, { "Seen", 6, 2 }, { "Engines", 2, 2 }, { "Held by", 2, 1 }, { "It costs", 1, 1 }
   };
 static const struct brief_part all_of_it = { NULL, INT_MAX, INT_MAX };
 
 /* NULL: left out. */
 static const struct brief_part *brief_of(const struct explained *x, const char *title)
 {
-	const struct brief_part *parts = x->move_count ? brief_shared : brief_parts;
-	size_t count =
-		x->move_count ? sizeof brief_shared / sizeof *brief_shared : sizeof brief_parts / sizeof *brief_parts;
+	const struct brief_part *parts = x->move_count				   ? brief_shared
+					 : x->plan->decision.held_by != LIMIT_NONE ? brief_held
+										   : brief_parts;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < BRIEF_PARTS && parts[i].title; i++)
 		if (!strcmp(parts[i].title, title))
 			return &parts[i];
 	return NULL;
@@ -52,16 +60,16 @@ static const char *end_of(const char *text, int sentences)
 	return end ? end + 1 : text + strlen(text);
 }
 
-/* Words on lines no longer than the terminal, "..." where there are too many; the first line starts after the title. */
-static void print_wrapped(const char *text, int width, const struct brief_part *part)
+/* Words on lines no longer than the terminal, "..." where there are too many; the first line starts after the title.
+ * Returns how many lines. */
+static int print_wrapped(const char *text, const char *end, int width, int most)
 {
-	const char *end = end_of(text, part->sentences);
 	int column = INDENT, lines = 1;
 
 	while (text < end) {
-		size_t word = strcspn(text, " "), room = lines == part->lines ? sizeof " ..." - 1 : 0;
+		size_t word = strcspn(text, " "), room = lines == most ? sizeof " ..." - 1 : 0;
 
-		if (column > INDENT && column + 1 + (int)(word + room) > width && lines == part->lines) {
+		if (column > INDENT && column + 1 + (int)(word + room) > width && lines == most) {
 			fputs(" ...", stdout);
 			break;
 		}
@@ -78,6 +86,7 @@ static void print_wrapped(const char *text, int width, const struct brief_part *
 		text += word + strspn(text + word, " ");
 	}
 	putchar('\n');
+	return lines;
 }
 
 /* What each objective would have cost; nothing before the shadows can tell. */
@@ -125,6 +134,7 @@ static void print_text(const struct explained *x, const char *policy, bool is_fu
 	int width = t.width > INDENT + NARROWEST ? t.width : INDENT + NARROWEST;
 	millis offset = x->utc_offset < 0 ? -x->utc_offset : x->utc_offset;
 	bool is_ours = !strcmp(policy, "preheat");
+	int left = 0;
 
 	explain_time(x->now, x->utc_offset, &time);
 	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s%s%s\n%s", terminal_style(&t, STYLE_STRONG),
@@ -133,12 +143,14 @@ static void print_text(const struct explained *x, const char *policy, bool is_fu
 	       terminal_style(&t, STYLE_PLAIN), is_full ? "\n" : "");
 	for (size_t i = 0; i < e.count; i++) {
 		const struct brief_part *part = is_full ? &all_of_it : brief_of(x, e.parts[i].title);
+		const char *said = e.parts[i].text;
 
 		if (!part)
 			continue;
 		printf("%s%-*s%s", terminal_style(&t, STYLE_STRONG), INDENT, e.parts[i].title,
 		       terminal_style(&t, STYLE_PLAIN));
-		print_wrapped(e.parts[i].text, width, part);
+		int most = is_full ? INT_MAX : part->lines + left;
+		left = most - print_wrapped(said, end_of(said, part->sentences), width, most);
 	}
 	if (is_full)
 		print_prices(x);

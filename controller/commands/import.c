@@ -594,7 +594,7 @@ static int run(int argc, char **argv)
 		  "read the pools' series from this Prometheus server; manifest: the one that the manifest names",
 		  &server.url, NULL },
 		{ "filename", 'f', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
-		{ "pool", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
+		{ "pool", 'p', OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
 		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: how far back (default: 7d)", &server.last,
 		  NULL },
 		{ "step", 0, OPTION_PERIOD, "DURATION", "with --prometheus: between readings (default: 15s)",

@@ -223,14 +223,14 @@ enum part {
 	PART_ENGINES,
 	PART_EXPECTED,
 	PART_RULE,
-	PART_WISHED,
+	PART_WHY,
 	PART_HELD,
 	PART_COST,
 	PART_SELF_TEST
 };
 
 static const char *const titles[] = { "Decided", "Seen",    "Engines",	"Expected", "Rule",
-				      "Wished",	 "Held by", "It costs", "Self-test" };
+				      "Why",	 "Held by", "It costs", "Self-test" };
 
 _Static_assert(sizeof titles / sizeof *titles <= EXPLANATION_PARTS_MAX, "room for every part");
 
@@ -252,7 +252,7 @@ static const struct sentence {
 static const char *const needed[] = {
 	[PART_EXPECTED] = "hold_ms",
 	[PART_RULE] = "hold_ms",
-	[PART_WISHED] = "hold_ms",
+	[PART_WHY] = "hold_ms",
 	[PART_SELF_TEST] = "hold_ms",
 };
 
@@ -262,7 +262,7 @@ static const struct ask {
 } asks[] = {
 	{ "reclaim", "take {reclaim|replica|replicas} back from the pools that borrowed" },
 	{ "wake", "start {wake|replica|replicas} on stopped machines" },
-	{ "adopt_refill", "let {adopt_refill|machine|machines} serve that were to be stopped" },
+	{ "adopt_refill", "let {adopt_refill|machine|machines} serve instead of standing by" },
 	{ "place", "start {place|replica|replicas} on free GPUs of nodes that run or are on their way" },
 	{ "cold", "start {cold|replica|replicas} on new machines" },
 	{ "swap", "with {swap} of them free what serves in a dearer group" },

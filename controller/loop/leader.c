@@ -26,7 +26,7 @@ static void set_gate(struct controller *c, bool is_open, const char *why)
 		     c->settings.is_dry_run ? "dry run" : why);
 }
 
-static bool open_history(struct controller *c, struct error *e)
+static bool open_history(struct controller *c, struct arena *a, struct restored *found, struct error *e)
 {
 	const struct history_setup setup = { .path = c->settings.history_path,
 					     .manifest = c->manifest.text,
@@ -36,22 +36,17 @@ static bool open_history(struct controller *c, struct error *e)
 					     .run = c->settings.run,
 					     .ticks_per_commit = 1,
 					     .checkpoint_every = CHECKPOINTS };
-	struct restored found = { 0 };
-	struct arena a = { 0 };
 
 	clock_skew_check(c);
-	c->history = restore_resume(&setup, &a, &found, e);
-	if (c->history) {
-		if (found.trouble.kind != ERROR_NONE)
-			log_warn("memory-begins-anew", LOG_E(&found.trouble), LOG_END);
-		policy_state_free(c->memory);
-		c->memory = found.memory;
-		log_info("history-recalled", LOG_I("next_tick", history_next_tick(c->history)),
-			 LOG_I("folded", found.folded), LOG_END);
-	}
-	arena_release(&a);
+	c->history = restore_resume(&setup, a, found, e);
 	if (!c->history)
 		return false;
+	if (found->trouble.kind != ERROR_NONE)
+		log_warn("memory-begins-anew", LOG_E(&found->trouble), LOG_END);
+	policy_state_free(c->memory);
+	c->memory = found->memory;
+	log_info("history-recalled", LOG_I("next_tick", history_next_tick(c->history)), LOG_I("folded", found->folded),
+		 LOG_END);
 	c->tick.number = history_next_tick(c->history);
 	c->tick.is_disk_full = c->tick.is_scarce = false;
 	c->snapshot = (struct snapshot){ .now = history_last_at(c->history) };
@@ -69,21 +64,37 @@ static void close_history(struct controller *c)
 	c->context.history = NULL;
 }
 
+/* How many machines stood by at the last tick that had never run. */
+static void recall_standby(struct controller *c, const struct restored *last)
+{
+	for (size_t i = 0; last->plan.pools && i < last->manifest->fleet.pool_count; i++) {
+		const struct pool_spec *p = &last->manifest->fleet.pools[i];
+		for (size_t j = 0; j < p->group_count; j++)
+			for (size_t k = 0; k < fleet_of(c)->group_count; k++)
+				if (!strcmp(fleet_of(c)->groups[k].name,
+					    last->manifest->fleet.groups[p->groups[j]].name))
+					c->groups[k]->recalled_first = last->snapshot.pools[i].groups[j].standby_first;
+	}
+}
+
 /* --- the role --- */
 
 static void begin(struct controller *c)
 {
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct restored found = { 0 };
 	struct error e = { 0 };
 
 	follower_pause(c);
 	marks_leave(c);
-	if (!open_history(c, &e) || !fleet_open(c, &e) || !fleet_adopt_operations(c, &e)) {
+	if (!open_history(c, &a, &found, &e) || !fleet_open(c, &e) || !fleet_adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
 		log_error("cannot-lead", LOG_E(&e), LOG_END);
 		c->settings.on_failure(c->settings.user, &e);
 		return;
 	}
+	recall_standby(c, &found);
 	fleet_leave_former(c);
 	c->leader.state = STATE_LEADING;
 	set_gate(c, true, "");

@@ -441,7 +441,7 @@ static void machine_went(struct node_group *g, const struct machine *was, const 
 	struct starts *s = g->context->starts;
 	bool is_lowered = g->seen.desired < before->desired, has_ended = false;
 	/* What is launched in place of one that others asked for is theirs, and as little to be called off. */
-	bool is_ours = g->seen.desired == before->desired && clock_mono(g->context->clock) >= g->raised_until;
+	bool is_ours = g->seen.desired == before->desired && !node_group_is_raised(g);
 
 	for (size_t i = s->count; i-- > 0;) {
 		if (strcmp(s->items[i].machine, was->id) != 0)
@@ -490,9 +490,21 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	g->believed.standby += is && is->is_standby;
 }
 
-/* Clouds do not tell it. One that stood by before we looked has run if its group takes machines back; where a stop
- * empties their disks, that is as good as never. */
-static void note_never_ran(const struct node_group *g, const struct group_description *before)
+/* Clouds do not tell it. Of those that stood by before we looked so many never ran as the history tells, whichever they
+ * are; the others have, if their group takes machines back. */
+static bool seems_unused(struct node_group *g, const struct machine *m)
+{
+	if (!m->is_standby)
+		return false;
+	if (g->recalled_first > 0) {
+		g->recalled_first--;
+		return true;
+	}
+	return m->state == MACHINE_PENDING || !node_group_can(g, PROVIDER_STOPS_NAMED);
+}
+
+/* Where a stop empties their disks, that is as good as never. */
+static void note_never_ran(struct node_group *g, const struct group_description *before)
 {
 	for (size_t i = 0; i < g->seen.machine_count; i++) {
 		struct machine *m = &g->seen.machines[i];
@@ -502,9 +514,9 @@ static void note_never_ran(const struct node_group *g, const struct group_descri
 		else if (was)
 			m->never_ran = was->never_ran && (was->is_standby || was->state != MACHINE_RUNNING);
 		else
-			m->never_ran = m->is_standby &&
-				       (m->state == MACHINE_PENDING || !node_group_can(g, PROVIDER_STOPS_NAMED));
+			m->never_ran = seems_unused(g, m);
 	}
+	g->recalled_first = 0;
 }
 
 static void machines_compare(struct node_group *g, const struct group_description *before)

@@ -140,6 +140,7 @@ struct node_group {
 	int64_t retried;	    /* launches that ended by themselves, in place of which the cloud launches others */
 	int64_t resized;	    /* times that others changed the size, since the process started */
 	millis raised_until;	    /* clock_mono; others raised it less than ten minutes before that */
+	int64_t recalled_first;	    /* until the first look: machines that stood by and had never run */
 	bool lacks_standby;	    /* as the policy knows it */
 	bool is_refused;	    /* changes are, and it was told */
 	millis yields_until;	    /* clock_mono; others lowered the size */
@@ -243,6 +244,11 @@ static inline bool node_group_is_emptied(const struct node_group *g)
 static inline bool node_group_is_held(const struct node_group *g)
 {
 	return g->contention.is_held || g->is_yielding || node_group_is_owners(g) || node_group_is_emptied(g);
+}
+/* Others raised its size a moment ago: what comes may be theirs, and is not called off. */
+static inline bool node_group_is_raised(const struct node_group *g)
+{
+	return clock_mono(g->context->clock) < g->raised_until;
 }
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
 int64_t node_group_unasked(const struct node_group *g);

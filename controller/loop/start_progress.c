@@ -407,7 +407,7 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	millis launched = s->stage == STAGE_PROVISION ? launched_at(c, s) : 0;
 	millis deadline = (since > launched ? since : launched) + patience(c, s);
 
-	if (start_is_unasked(c, s))
+	if (start_is_unasked(c, s) || node_group_is_raised(c->groups[fleet_of(c)->pools[s->pool].groups[s->group]]))
 		return false;
 	if (is_rousing(s))
 		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */

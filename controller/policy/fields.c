@@ -58,10 +58,11 @@ static const char *const stages[] = { "provision", "register", "device", "image"
 static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse" };
 static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",     "resized",
 					   "missed", "no-stock", "no-quota", "standby", "described", "held" };
-static const char *const limits[] = { "none",	      "min",	"max",	       "budget",    "rate",
-				      "cooldown",     "stale",	"queue",       "stock-out", "quota",
-				      "whole-node",   "gang",	"observe",     "paused",    "growth",
-				      "waiting-pods", "asleep", "reservation", "share",	    "unavailable" };
+#define LIMIT(name, word) word,
+static const char *const limits[] = {
+#include "controller/policy/limit.def"
+};
+#undef LIMIT
 static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
@@ -75,7 +76,6 @@ _Static_assert(LENGTH(modes) == MODE_COUNT, "a name per mode");
 _Static_assert(LENGTH(stages) == STAGE_COUNT, "a name per stage");
 _Static_assert(LENGTH(start_kinds) == START_KIND_COUNT, "a name per kind of start");
 _Static_assert(LENGTH(event_kinds) == EVENT_KIND_COUNT, "a name per kind of event");
-_Static_assert(LENGTH(limits) == LIMIT_COUNT, "a name per limit");
 _Static_assert(LENGTH(wish_cuts) == WISH_CUT_COUNT, "a name per cut of a wish");
 _Static_assert(LENGTH(signal_states) == SIGNAL_STATE_COUNT, "a name per signal state");
 _Static_assert(LENGTH(slots_sources) == SLOTS_SOURCE_COUNT, "a name per source of slots");

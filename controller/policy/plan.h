@@ -20,30 +20,13 @@ struct objective_price {
 
 extern const struct record_info pool_decision_info, group_decision_info, objective_price_info;
 
-/* The one limit that shaped a decision; LIMIT_NONE: decided as wished. */
+/* The one limit that shaped a decision. */
+#define LIMIT(name, word) LIMIT_##name,
 enum limit {
-	LIMIT_NONE,
-	LIMIT_MIN,	   /* the manifest's smallest size or headroom, or the schedule's floor */
-	LIMIT_MAX,	   /* the manifest's largest size or headroom */
-	LIMIT_BUDGET,	   /* dollars per hour */
-	LIMIT_RATE,	   /* rate of growth */
-	LIMIT_COOLDOWN,	   /* scale-down held for a time */
-	LIMIT_STALE,	   /* signals stale or missing: no scale-down */
-	LIMIT_QUEUE,	   /* never below what a queue already waits for */
-	LIMIT_STOCKOUT,	   /* the vendor has none */
-	LIMIT_QUOTA,	   /* our account may not have more */
-	LIMIT_WHOLE_NODE,  /* only whole nodes are released */
-	LIMIT_GANG,	   /* all nodes of a gang or none */
-	LIMIT_OBSERVE,	   /* the pool is only watched */
-	LIMIT_PAUSED,	   /* the pool is paused */
-	LIMIT_GROWTH,	   /* machines bought within five minutes */
-	LIMIT_PODS,	   /* pods wait that somebody else asks for */
-	LIMIT_ASLEEP,	   /* replicas that sleep are released first */
-	LIMIT_RESERVATION, /* the reservation of a node group ends: nothing starts there */
-	LIMIT_SHARE,	   /* the pool is in a share: its engines move, its nodes and replicas stay */
-	LIMIT_UNAVAILABLE, /* a node group cannot be asked: its cloud does not answer, or others work on it */
+#include "controller/policy/limit.def"
 	LIMIT_COUNT
 };
+#undef LIMIT
 
 /* What kept a wish below what is missing, before any limit. */
 enum wish_cut {

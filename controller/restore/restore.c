@@ -205,6 +205,22 @@ static struct plan copy_plan(const struct cursor_tick *t, struct arena *a)
 	return plan;
 }
 
+static const struct pool_snapshot *copy_groups(const struct snapshot *s, struct arena *a)
+{
+	size_t count = s->fleet->pool_count;
+	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, count);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t group_count = s->pools[i].group_count;
+		struct group_input *groups = arena_array(a, struct group_input, group_count);
+
+		if (group_count)
+			memcpy(groups, s->pools[i].groups, group_count * sizeof *groups);
+		pools[i] = (struct pool_snapshot){ .groups = groups, .group_count = group_count };
+	}
+	return pools;
+}
+
 static bool take_last(struct fold *f, const struct cursor_tick *t, struct error *e)
 {
 	f->out->manifest = load(f->history, t->snapshot.tick, f->arena, e);
@@ -213,7 +229,7 @@ static bool take_last(struct fold *f, const struct cursor_tick *t, struct error 
 	f->out->plan = copy_plan(t, f->arena);
 	f->out->snapshot = t->snapshot;
 	f->out->snapshot.fleet = &f->out->manifest->fleet;
-	f->out->snapshot.pools = NULL;
+	f->out->snapshot.pools = copy_groups(&t->snapshot, f->arena);
 	return true;
 }
 

@@ -14,8 +14,8 @@ struct restored {
 
 	/* The last tick, in the arena; plan.pools is NULL when there was none. */
 	const struct manifest *manifest;
-	struct snapshot snapshot;
-	struct plan plan; /* as stored */
+	struct snapshot snapshot; /* of its pools the node groups alone */
+	struct plan plan;	  /* as stored */
 };
 
 /*

@@ -12,10 +12,11 @@
 
 /* --- GET /api/v1/decisions --- */
 
-/* In the order of enum limit. */
-#define API_LIMITS                                                                                                     \
-	"none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth|waiting-" \
-	"pods|asleep|reservation|share|unavailable"
+#define LIMIT(name, word) "|" word
+static const char limits[] =
+#include "controller/policy/limit.def"
+	;
+#undef LIMIT
 
 /* Rows of decisions that one request may look at, and how many at once. */
 enum {
@@ -332,7 +333,7 @@ static const struct api_parameter decision_parameters[] = {
 	{ "from", PARAMETER_TIME, .help = "from this time on" },
 	{ "to", PARAMETER_TIME, .help = "up to this time" },
 	{ "group", PARAMETER_TEXT, .max = 253, .help = "only decisions that changed or limited this node group" },
-	{ "limit", PARAMETER_CHOICE, .choices = API_LIMITS,
+	{ "limit", PARAMETER_CHOICE, .choices = limits + 1,
 	  .help = "only decisions with this limit: budget, max, stock-out, ..." },
 	{ "changed", PARAMETER_FLAG, .help = "only decisions that asked for something" },
 	{ "largest", PARAMETER_FLAG, .help = "by the change of hot replicas asked for, growth before shrinking" },

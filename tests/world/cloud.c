@@ -424,7 +424,7 @@ static void end_reservation(struct cloud_group *g)
 	g->faults.stock_out = -1;
 	for (struct cloud_machine *m = g->machines; m; m = m->next)
 		if (m->step != STEP_TERMINATING)
-			cloud_owner_ends(m);
+			cloud_owner_removes(m); /* and the size with it: nothing will come in its place */
 }
 
 void cloud_advance(void)
@@ -532,10 +532,8 @@ void cloud_owner_removes(struct cloud_machine *m)
 
 void cloud_owner_ends(struct cloud_machine *m)
 {
-	bool is_desired = m->is_to_run;
-
 	cloud_owner_removes(m);
-	m->group->desired += is_desired;
+	m->group->desired++;
 }
 
 void cloud_owner_replaces(struct cloud_machine *m)

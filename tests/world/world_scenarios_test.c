@@ -418,6 +418,24 @@ static void standby_machines_are_stopped_and_woken(void **state)
 	until(is_woken, HOUR, "a stopped machine is woken");
 }
 
+static void a_restart_knows_how_many_never_ran(void **state)
+{
+	int64_t have_run = 0;
+
+	(void)state;
+	begin(&alone);
+	spot->faults.stock_out = -1;
+	chat->rate = 5;
+	until(is_stopped, HOUR, "a machine stands by");
+	for (int life = 0; life < 2; life++) {
+		run(5 * MINUTE);
+		look_at_standby(&have_run);
+		assert_true(replica_published(0)->snapshot->pools[0].groups[1].standby_first > 0);
+		replica_stop(0);
+		replica_start(0, &alone);
+	}
+}
+
 static void spot_machines_that_are_taken_are_replaced(void **state)
 {
 	(void)state;
@@ -494,6 +512,7 @@ int main(int argc, char **argv)
 		SCENARIO(an_api_server_that_forgets_is_read_anew),
 		SCENARIO(blackouts_give_nothing_back),
 		SCENARIO(standby_machines_are_stopped_and_woken),
+		SCENARIO(a_restart_knows_how_many_never_ran),
 		SCENARIO(spot_machines_that_are_taken_are_replaced),
 		SCENARIO(machines_that_never_come_are_replaced),
 		SCENARIO(a_dry_run_writes_nothing),

@@ -218,6 +218,20 @@ static void what_was_just_launched_is_not_stuck(void **state)
 	assert_true(node_group_is_removing(g, "m2"));
 }
 
+/* Somebody raised the size: what comes slowly may be theirs, and they may wait for it. */
+static void what_somebody_raised_is_not_given_up_at_once(void **state)
+{
+	(void)state;
+	cloud_tells(c, 0);
+	wait_and_check(7 * MINUTE);
+	have_machine(0, "m3", MACHINE_PENDING);
+	cloud_tells(c, 0);
+	wait_and_check(9 * MINUTE);
+	assert_int_equal(c->groups[0]->removal_count, 0);
+	wait_and_check(MINUTE);
+	assert_true(node_group_is_removing(c->groups[0], "m2"));
+}
+
 static void have_unready_node(const char *name)
 {
 	char text[512];
@@ -264,6 +278,7 @@ int main(void)
 		TEST(while_nothing_is_seen_nothing_is_stuck),
 		TEST(what_no_watch_told_of_since_its_deadline_is_not_stuck),
 		TEST(what_was_just_launched_is_not_stuck),
+		TEST(what_somebody_raised_is_not_given_up_at_once),
 		TEST(nodes_that_are_not_ready_are_told_longest_first),
 	};
 

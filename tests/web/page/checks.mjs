@@ -235,7 +235,7 @@ export async function aDecisionExplained({ page, base }) {
 	await drawer.getByText("Decided", { exact: true }).waitFor();
 	const words = await drawer.innerText();
 
-	for (const part of ["Decided", "Seen", "Expected", "Rule", "Wished", "Held by", "It costs"])
+	for (const part of ["Decided", "Seen", "Expected", "Rule", "Why", "Held by", "It costs"])
 		must(words.includes(part), `'${part}' is not told`);
 	must(/hot replicas?, including those/.test(words), "whole sentences");
 	await drawer.getByText("Every number of the decision").click();
