@@ -55,7 +55,7 @@ struct cloud_reads {
 
 enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
 #define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
-#define CLOUD_WARM  "warm" /* of those that a warm pool bought by itself */
+#define CLOUD_WARM  "warm"  /* of those that a warm pool bought by itself */
 #define CLOUD_RETRY "again" /* of those that the cloud launched by itself in place of others */
 
 /* Of a group on EKS: it keeps max(least, prepared - desired) machines stopped, by itself. */
@@ -77,7 +77,7 @@ struct cloud_group {
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
-	int64_t changes;       /* calls that were accepted */
+	int64_t changes; /* calls that were accepted */
 	struct cloud_warm_pool warm;
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
@@ -153,10 +153,10 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_warm_size(const struct cloud_group *g);
-int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
-bool cloud_is_held(const struct cloud_machine *m);	     /* runs, and is not in service yet */
-bool cloud_has_power(const struct cloud_machine *m);	     /* its node is up: it runs, or a hook holds its end */
-void cloud_complete_hooks(struct cloud_group *g);	     /* of machines that end */
+int64_t cloud_awake(const struct cloud_group *g);    /* run or will, and do not end */
+bool cloud_is_held(const struct cloud_machine *m);   /* runs, and is not in service yet */
+bool cloud_has_power(const struct cloud_machine *m); /* its node is up: it runs, or a hook holds its end */
+void cloud_complete_hooks(struct cloud_group *g);    /* of machines that end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
 /* The same by a scheduled action, of which the cloud tells. */

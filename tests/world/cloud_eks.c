@@ -390,7 +390,8 @@ static void protect(struct wire_call *c)
 	for (int i = 1; i <= IDS; i++) {
 		snprintf(key, sizeof key, "InstanceIds.member.%d", i);
 		struct cloud_machine *m = cloud_find(field(c->body, key, id, sizeof id));
-		if (*id && (!m || !m->is_to_run || cloud_is_held(m))) { /* all or none: only what is in service can be protected */
+		if (*id && (!m || !m->is_to_run ||
+			    cloud_is_held(m))) { /* all or none: only what is in service can be protected */
 			refuse(c, 400, "ValidationError");
 			return;
 		}
