@@ -25,6 +25,7 @@ struct aks_memory {
 	struct put_bucket puts;
 	struct buf deleted;	 /* a machine that deleteMachines was to delete, until it is known what became of it */
 	int deleted_looks;	 /* that showed it stopped since then */
+	struct buf named;	 /* all that were to be deleted and may stand by instead, between line ends */
 	bool deallocates;	 /* deleteMachines stops what it names; see note_deleted() */
 	struct buf failed_write; /* so that the same failure is told by the same name */
 	int64_t failure;	 /* the id that this failure was told by */
@@ -91,7 +92,7 @@ static void finish(struct aks_call *x)
 /* A kubelet that is gone shows after 40 s and more; a stop is tried five times. */
 static const millis UNSEEN_STOP = 15 * SECOND;
 static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50, OTHER_ZONES_AFTER = 10 * MINUTE;
-enum { PAGES_MOST = 50, MACHINES_MOST = 1000, LOOKS_TELL = 3 };
+enum { PAGES_MOST = 50, MACHINES_MOST = 1000, LOOKS_TELL = 3, LOOKS_TELL_WITHOUT_NODE = 12 };
 
 static const struct field setting_fields[] = {
 	FIELD_NEEDED(struct aks_settings, subscription, FIELD_STRING, "subscription"),
@@ -402,6 +403,16 @@ static void rank_machines(const struct aks_call *x, struct group_description *d)
 		d->machines[i].stop_rank = number_of(&d->machines[i]) + 1;
 }
 
+static bool was_named(const struct aks_memory *m, const char *id)
+{
+	size_t len = strlen(id);
+
+	for (const char *p = m->named.text; m->named.len && (p = strstr(p, id)); p++)
+		if (p[-1] == '\n' && p[len] == '\n')
+			return true;
+	return false;
+}
+
 /*
  * What deleteMachines does to a pool with scaleDownMode Deallocate is told in two ways: Microsoft's documents have it
  * delete, Cluster Autoscaler's code expects it to deallocate. What became of the last one that was named tells, seen
@@ -410,18 +421,41 @@ static void rank_machines(const struct aks_call *x, struct group_description *d)
 static void note_deleted(struct aks_call *x, const struct group_description *d)
 {
 	struct aks_memory *m = memory_of(x);
+	int64_t unexplained = alive(d) - x->pool.count; /* that stand by, and have no node that says so */
 	bool is_there = false, is_unready = false;
 
 	if (!m->deleted.len || d->is_busy)
 		return;
 	const struct machine *named = find(d, m->deleted.text);
 	is_there = named && named->state != MACHINE_TERMINATING;
-	for (size_t i = 0; is_there && i < x->base.call->unready_count; i++)
+	for (size_t i = 0; is_there && i < x->base.call->unready_count; i++) {
 		is_unready |= !strcmp(x->base.call->unready[i], m->deleted.text);
-	if (is_there && (!is_unready || ++m->deleted_looks < LOOKS_TELL))
+		unexplained -= find(d, x->base.call->unready[i]) != NULL;
+	}
+	if (is_there && ((!is_unready && unexplained <= 0) ||
+			 ++m->deleted_looks < (is_unready ? LOOKS_TELL : LOOKS_TELL_WITHOUT_NODE)))
 		return; /* one that runs tells nothing: the call may have failed */
 	m->deallocates = is_there && x->pool.keeps_stopped;
 	buf_clear(&m->deleted);
+}
+
+/* One that was to be deleted before its node ever came has none to tell that it was stopped instead. */
+static void mark_named(struct aks_call *x, struct group_description *d, int64_t surplus)
+{
+	struct aks_memory *memory = memory_of(x);
+	CLEANUP(buf_release) struct buf kept = { 0 };
+
+	for (size_t i = 0; i < d->machine_count && surplus > 0; i++) {
+		struct machine *m = &d->machines[i];
+		if (m->state != MACHINE_RUNNING || !was_named(memory, m->id))
+			continue;
+		m->state = MACHINE_STOPPED;
+		m->is_standby = true;
+		surplus--;
+		buf_printf(&kept, "\n%s\n", m->id);
+	}
+	buf_clear(&memory->named);
+	buf_append(&memory->named, kept.text ? kept.text : "", kept.len);
 }
 
 /*
@@ -446,6 +480,8 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 			m->state = MACHINE_WAKING;
 		}
 	}
+	if (!d->is_busy)
+		mark_named(x, d, surplus);
 }
 
 /*
@@ -611,6 +647,8 @@ static void delete_machines(struct aks_call *x, const struct machine *const *mac
 	for (size_t i = 0; i < count; i++) {
 		buf_text(&x->body, i ? "," : "");
 		azure_write_json(machines[i]->id, strlen(machines[i]->id), &x->body);
+		if (!was_named(m, machines[i]->id))
+			buf_printf(&m->named, "\n%s\n", machines[i]->id);
 	}
 	buf_text(&x->body, "]}");
 	x->request.if_match = NULL;
@@ -1081,6 +1119,7 @@ static void aks_close(struct provider *base)
 	for (struct aks_memory *m = p->memories; m; m = m->next) {
 		buf_release(&m->failed_write);
 		buf_release(&m->deleted);
+		buf_release(&m->named);
 	}
 	arena_release(&p->arena);
 	free(p);

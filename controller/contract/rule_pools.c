@@ -179,15 +179,17 @@ static const struct {
 #undef METRIC
 
 /* Its name, where the engine does not tell of requests that it turned away; else NULL. */
-static const char *hides_refusals(int64_t engine)
+static const char *hides_refusals(const struct signals_text *s)
 {
 	const char *name = NULL;
 
+	if (s->engine == SOURCE_CUSTOM)
+		return s->metrics.names[METRIC_REFUSED] ? NULL : "custom without metrics.refused";
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
 		if (told[i].engine >= 0 && name)
 			return name;
 		if (told[i].engine >= 0)
-			name = told[i].engine == engine ? told[i].name : NULL;
+			name = told[i].engine == s->engine ? told[i].name : NULL;
 		else if (!strcmp(told[i].name, "REFUSED"))
 			name = NULL;
 	}
@@ -199,8 +201,7 @@ static void rule_refusals_unseen(struct check_run *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		const struct signals_text *s = &text_of(c, i)->signals;
 		enum pool_class class = fleet_of(c)->pools[i].class;
-		const char *name =
-			class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s->engine) : NULL;
+		const char *name = class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s) : NULL;
 		if (name)
 			violate(c, &(struct breach){ &c->contract->pools[i], yaml_child(s->node, "engine"), NULL },
 				"engine %s does not tell of requests that it turns away: they count neither as "
@@ -535,10 +536,20 @@ static void rule_pool_selector(struct check_run *c)
 		const struct workload_text *t = &text_of(c, i)->workload;
 		bool is_expected;
 		const struct workload *w = t->target.name ? find_target(c, i, &is_expected) : NULL;
+		const struct selector_text *heard = &text_of(c, i)->signals.pod_selector;
 		if (w && t->selector.match_labels.count && !labels_match(&t->selector.match_labels, &w->labels))
 			violate(c, &(struct breach){ &c->contract->pools[i], t->selector.node, NULL },
 				"its selector does not match the pods of %s %s, which it scales", t->target.kind,
 				t->target.name);
+		/* Controllers of other kinds add labels of their own. */
+		if (w && heard->match_labels.count && !labels_match(&heard->match_labels, &w->labels) &&
+		    !strcmp(t->target.kind, "Deployment"))
+			violate(c,
+				&(struct breach){ &c->contract->pools[i], heard->node,
+						  "make it a part of the pod template's labels" },
+				"signals.podSelector matches no pod of %s %s: nothing would be heard, and nothing "
+				"released",
+				t->target.kind, t->target.name);
 		if (w && t->warm == WARM_REPLICAS && t->selector.match_labels.count &&
 		    selects_workers(c, &t->selector.match_labels, w))
 			violate(c,

@@ -69,7 +69,8 @@ void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256
 	else if (m->group->wire == CLOUD_EKS)
 		snprintf(out, 256, "aws:///%s/%s", m->group->zone, m->id);
 	else if (m->group->wire == CLOUD_AKS)
-		snprintf(out, 256, "azure://%s%s", CLOUD_AKS_MACHINES, m->id);
+		snprintf(out, 256, "azure://%saks-%s-00000000-vmss/virtualMachines/%" PRId64, CLOUD_AKS_MACHINES,
+			 m->group->name, cloud_aks_number(m));
 	else
 		snprintf(out, 256, "simulated:///%s/%s", m->group->name, m->id);
 }
@@ -77,6 +78,7 @@ void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256
 static void enter(struct cloud_machine *m, enum machine_step step, millis lasts)
 {
 	m->step = step;
+	m->has_run |= step == STEP_RUNNING && m->is_to_run;
 	m->is_protected |= step == STEP_RUNNING && m->group->protects_new;
 	m->since = wire_now();
 	m->due = lasts < 0 ? 0 : wire_now() + (lasts ? lasts : 1);
@@ -176,6 +178,43 @@ static void wake(struct cloud_machine *m)
 	enter(m, STEP_WAKING, cloud_delay(m, "wake", 30 * SECOND, 45 * SECOND));
 }
 
+/* Stopped ones first, then those on their way there; a warm pool gives none of those to serve. */
+static struct cloud_machine *from_standby(struct cloud_group *g, bool is_to_serve)
+{
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (!m->is_to_run && m->step == STEP_STOPPED)
+			return m;
+	for (struct cloud_machine *m = g->machines; m && !(is_to_serve && g->warm.exists); m = m->next)
+		if (!m->is_to_run && (m->step == STEP_STOPPING || m->step == STEP_PENDING))
+			return m;
+	return NULL;
+}
+
+static struct cloud_machine *wake_one(struct cloud_group *g, const char *token)
+{
+	struct cloud_machine *m = from_standby(g, true);
+
+	if (!m)
+		return NULL;
+	g->standby--;
+	m->is_to_run = m->was_to_run = true;
+	m->woken = wire_now();
+	snprintf(m->token, sizeof m->token, "%s", token);
+	if (m->step == STEP_STOPPED)
+		wake(m);
+	return m;
+}
+
+/* So many at most run from now on; returns how many do. */
+static int64_t wake_some(struct cloud_group *g, int64_t most, const char *token)
+{
+	int64_t woken = 0;
+
+	while (woken < most && wake_one(g, token))
+		woken++;
+	return woken;
+}
+
 static void terminate(struct cloud_machine *m)
 {
 	if (m->is_to_run)
@@ -185,6 +224,49 @@ static void terminate(struct cloud_machine *m)
 	millis held = m->step == STEP_RUNNING && !m->is_taken ? m->group->end_hook : 0;
 	enter(m, STEP_TERMINATING, held + SHUTS_DOWN);
 	m->powered_until = wire_now() + held;
+}
+
+static void stop(struct cloud_machine *m)
+{
+	m->group->desired--;
+	m->group->standby++;
+	m->is_to_run = m->is_instant = m->is_protected = m->is_taken = false;
+	if (m->step == STEP_RUNNING)
+		enter(m, STEP_STOPPING, 30 * SECOND);
+}
+
+int64_t cloud_warm_size(const struct cloud_group *g)
+{
+	const struct cloud_warm_pool *w = &g->warm;
+	int64_t room = (w->prepared < 0 ? g->max : w->prepared) - g->desired;
+
+	return !w->exists ? 0 : room > w->least ? room : w->least;
+}
+
+static int64_t standby_at_hand(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += !m->is_to_run && m->step != STEP_TERMINATING;
+	return count;
+}
+
+static bool goes_to_standby(const struct cloud_machine *m)
+{
+	const struct cloud_group *g = m->group;
+
+	return g->deallocates || (g->warm.reuses && m->step == STEP_RUNNING && !m->is_taken && !cloud_is_held(m) &&
+				  standby_at_hand(g) < cloud_warm_size(g));
+}
+
+/* As a lower size does it. */
+static void release(struct cloud_machine *m)
+{
+	if (goes_to_standby(m))
+		stop(m);
+	else
+		terminate(m);
 }
 
 /* Some of the launches that are asked for now turn out to fail a while later. */
@@ -231,8 +313,26 @@ static void fill(struct cloud_group *g)
 	if (g->wire != CLOUD_EKS || g->refusal_count || cloud_awake(g) >= g->desired || wire_now() % (30 * SECOND))
 		return;
 	int64_t missing = g->desired - cloud_awake(g);
+	missing -= wake_some(g, missing, CLOUD_RETRY);
 	for (missing -= refuse(g, missing, true); missing > 0; missing--)
 		launch(g, true, CLOUD_RETRY);
+}
+
+/* Its warm pool follows its size; returns how many are bought for it. */
+static int64_t keep_warm(struct cloud_group *g)
+{
+	int64_t more = cloud_warm_size(g) - standby_at_hand(g), bought = 0;
+
+	if (g->wire != CLOUD_EKS)
+		return 0;
+	for (struct cloud_machine *m; more < 0 && (m = from_standby(g, false)); more++)
+		terminate(m);
+	if (g->refusal_count)
+		return 0;
+	for (more -= more > 0 ? refuse(g, more, false) : 0; more > 0; more--, bought++)
+		launch(g, false, CLOUD_WARM);
+	g->standby = cloud_warm_size(g);
+	return bought;
 }
 
 /* The hook's time is up. */
@@ -259,7 +359,7 @@ static void end_operation(struct cloud_group *g)
 	bool goes_on = g->refusal_count > 0;
 
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
-		goes_on |= m->step == STEP_PENDING || m->step == STEP_TERMINATING;
+		goes_on |= m->step != STEP_RUNNING && m->step != STEP_STOPPED;
 	if (!o->state || o->is_over || (o->ends ? wire_now() < o->ends : goes_on))
 		return;
 	o->is_over = true;
@@ -278,7 +378,7 @@ static bool pass(struct cloud_machine *m)
 	else if (m->step == STEP_STOPPING)
 		enter(m, STEP_STOPPED, -1);
 	else if (m->step == STEP_WAKING) {
-		m->was_stopped = true;
+		m->was_stopped = m->has_run;
 		enter(m, STEP_RUNNING, -1);
 	} else if (m->step == STEP_RUNNING) { /* a notice is over */
 		terminate(m);
@@ -298,7 +398,7 @@ static void scale_in(struct cloud_group *g)
 			newest = m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected ? m : newest;
 		if (!newest)
 			return;
-		terminate(newest);
+		release(newest);
 		g->desired++;
 	}
 	g->is_scaling_in = false;
@@ -347,6 +447,8 @@ void cloud_advance(void)
 		make_refusals_known(&cloud.groups[i]);
 		scale_in(&cloud.groups[i]);
 		fill(&cloud.groups[i]);
+		if (wire_now() % (30 * SECOND) == 0)
+			keep_warm(&cloud.groups[i]);
 		end_operation(&cloud.groups[i]);
 		cloud_note_past(&cloud.groups[i]);
 	}
@@ -376,6 +478,7 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	cloud_note_past(g);
 	int64_t more = size - counted(g);
 
+	more -= wake_some(g, more, CLOUD_OWNER);
 	for (more -= g->has_ended && more > 0 ? refuse(g, more, true) : 0; more > 0; more--)
 		launch(g, true, CLOUD_OWNER);
 	if (size != g->desired) {
@@ -417,7 +520,8 @@ void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
 {
 	cloud_note_past(g);
-	return launch(g, true, CLOUD_OWNER);
+	struct cloud_machine *warm = g->warm.exists ? wake_one(g, CLOUD_OWNER) : NULL;
+	return warm ? warm : launch(g, true, CLOUD_OWNER);
 }
 
 void cloud_owner_removes(struct cloud_machine *m)
@@ -544,27 +648,6 @@ bool cloud_spoils(struct wire_call *c, struct cloud_group *g,
 	return true;
 }
 
-/* Stopped ones first, then those on their way there. */
-static struct cloud_machine *from_standby(struct cloud_group *g)
-{
-	for (struct cloud_machine *m = g->machines; m; m = m->next)
-		if (!m->is_to_run && m->step == STEP_STOPPED)
-			return m;
-	for (struct cloud_machine *m = g->machines; m; m = m->next)
-		if (!m->is_to_run && (m->step == STEP_STOPPING || m->step == STEP_PENDING))
-			return m;
-	return NULL;
-}
-
-static int64_t standby_at_hand(const struct cloud_group *g)
-{
-	int64_t count = 0;
-
-	for (const struct cloud_machine *m = g->machines; m; m = m->next)
-		count += !m->is_to_run && m->step != STEP_TERMINATING;
-	return count;
-}
-
 static const char *refused_at_once(const struct cloud_group *g)
 {
 	if (!g->faults.at_once || (!g->faults.stock_out && !g->faults.quota))
@@ -581,13 +664,8 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 		return "InvalidParameter";
 	if (missing > standby_at_hand(g) && refused_at_once(g))
 		return refused_at_once(g);
-	for (struct cloud_machine *m; missing && (m = from_standby(g)); missing--, c->woken++) {
-		g->standby--;
-		m->is_to_run = m->was_to_run = true;
-		snprintf(m->token, sizeof m->token, "%s", c->token);
-		if (m->step == STEP_STOPPED)
-			wake(m);
-	}
+	c->woken = wake_some(g, missing, c->token);
+	missing -= c->woken;
 	g->desired = c->asked;
 	missing -= refuse(g, missing, true);
 	for (; missing > 0; missing--, c->launched++)
@@ -599,11 +677,16 @@ static const char *resize_standby(struct cloud_group *g, struct cloud_call *c)
 {
 	int64_t more = c->asked - g->standby;
 
+	if (g->wire == CLOUD_EKS) {
+		g->warm = c->warm;
+		c->launched = keep_warm(g);
+		return NULL;
+	}
 	if (c->asked < 0 || c->asked > g->standby_max)
 		return "InvalidParameter";
 	if (more > 0 && refused_at_once(g))
 		return refused_at_once(g);
-	for (struct cloud_machine *m; more < 0 && (m = from_standby(g)); more++, c->ended++)
+	for (struct cloud_machine *m; more < 0 && (m = from_standby(g, false)); more++, c->ended++)
 		terminate(m);
 	if (more <= 0)
 		return NULL;
@@ -617,6 +700,7 @@ static const char *resize_standby(struct cloud_group *g, struct cloud_call *c)
 static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 {
 	bool is_cancel = !strcmp(c->verb, "cancel"), is_stop = !strcmp(c->verb, "stop");
+	bool only_stops = g->deallocates && !g->deletes_named;
 
 	for (size_t i = 0; i < c->id_count; i++) {
 		struct cloud_machine *m = cloud_find(c->ids[i]);
@@ -628,15 +712,13 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 		}
 		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
 			continue;
-		c->ended++;
-		if (!is_stop) {
-			terminate(m);
+		if (only_stops && !m->is_to_run)
 			continue;
-		}
-		g->desired--;
-		g->standby++;
-		m->is_to_run = m->is_instant = false;
-		enter(m, STEP_STOPPING, 30 * SECOND);
+		c->ended++;
+		if (is_stop || only_stops)
+			stop(m);
+		else
+			terminate(m);
 	}
 	for (size_t i = 0; is_cancel && c->asked >= 0 && i < g->refusal_count; i++)
 		for (struct cloud_refusal *r = &g->refusals[i]; r->is_to_run && r->count && g->desired > c->asked;) {
@@ -646,10 +728,15 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
-/* A size below the one there is: what does not run yet goes first, and nothing that is protected. */
+/* A size below the one there is: what does not run yet goes first, and nothing that is protected; or those that the
+ * wire chose. */
 static const char *lower(struct cloud_group *g, struct cloud_call *c)
 {
 	g->refusal_count = 0;
+	for (size_t i = 0; i < c->id_count; i++, c->ended++) {
+		g->desired = c->asked;
+		release(cloud_find(c->ids[i]));
+	}
 	for (int pass = 0; pass < 2; pass++)
 		for (struct cloud_machine *m = g->machines; m && cloud_awake(g) > c->asked; m = m->next)
 			if (m->is_to_run && m->step == (pass ? STEP_RUNNING : STEP_PENDING) && !m->is_protected) {
@@ -665,8 +752,10 @@ static const char *retry(struct cloud_group *g, struct cloud_call *c)
 {
 	int64_t missing = g->desired - cloud_awake(g);
 
-	if (missing > 0 && refused_at_once(g))
+	if (missing > standby_at_hand(g) && refused_at_once(g))
 		return refused_at_once(g);
+	c->woken = wake_some(g, missing, c->token);
+	missing -= c->woken;
 	for (missing -= refuse(g, missing > 0 ? missing : 0, true); missing > 0; missing--, c->launched++)
 		launch(g, true, c->token);
 	return NULL;
@@ -706,7 +795,7 @@ static const char *change(struct cloud_group *g, struct cloud_call *c)
 {
 	if (!strcmp(c->verb, "protect"))
 		return protect(g, c);
-	if (!strcmp(c->verb, "lower"))
+	if (!strcmp(c->verb, "lower") || (c->asked >= 0 && !strcmp(c->verb, "stop")))
 		return lower(g, c);
 	if (!strcmp(c->verb, "retry"))
 		return retry(g, c);

@@ -12,7 +12,7 @@
 /* What the ids of AKS's machines begin with, in providerIDs too. */
 #define CLOUD_AKS_MACHINES                                                                                   \
 	"/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mc/providers/Microsoft.Compute/" \
-	"virtualMachines/"
+	"virtualMachineScaleSets/"
 
 enum cloud_wire { CLOUD_SIMULATED, CLOUD_EKS, CLOUD_AKS };
 
@@ -25,11 +25,13 @@ struct cloud_machine {
 	enum machine_step step;
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
+	bool has_run;	 /* else its first start is that of a new one, though it was stopped */
 	bool was_to_run; /* it was bought or woken to serve */
 	bool is_spared;	 /* cancelled too late */
 	bool never_registers, has_no_device;
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
+	millis woken;		     /* when it was last asked to serve out of standby; 0: never */
 	millis held_until;	     /* by a lifecycle hook, with power: its node joins meanwhile; 0: it is not held */
 	millis powered_until;	     /* by a lifecycle hook, though it ends: its node serves on; 0: it is not held */
 };
@@ -53,7 +55,14 @@ struct cloud_reads {
 
 enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
 #define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
+#define CLOUD_WARM  "warm"  /* of those that a warm pool bought by itself */
 #define CLOUD_RETRY "again" /* of those that the cloud launched by itself in place of others */
+
+/* Of a group on EKS: it keeps max(least, prepared - desired) machines stopped, by itself. */
+struct cloud_warm_pool {
+	bool exists, reuses;	 /* reuses: what a lower size ends goes there, while there is room */
+	int64_t least, prepared; /* prepared -1: up to the group's max */
+};
 
 struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
@@ -61,11 +70,15 @@ struct cloud_group {
 	int gpus;
 	enum cloud_wire wire;
 	bool launches;	    /* on EKS: by LaunchInstances */
+	bool deallocates;   /* on AKS: what a lower count ends is stopped (scaleDownMode Deallocate) */
+	bool deletes_named; /* there: deleteMachines deletes all the same */
+	bool has_zones;	    /* there: several, and which machines a lower count ends nobody knows */
 	bool keeps_node;    /* of a stopped machine */
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
-	int64_t changes;       /* calls that were accepted */
+	int64_t changes; /* calls that were accepted */
+	struct cloud_warm_pool warm;
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
 	bool only_grows;     /* an owner replaces its machines, and tells so */
@@ -77,14 +90,16 @@ struct cloud_group {
 	struct {
 		bool is_schedule;
 		int64_t from, to;
-		millis at;	 /* of wire_now(); 0: nobody else ever set it */
-		millis shown_at; /* the first read that showed it; 0: none yet */
-	} resized;		 /* by somebody else, last */
-	millis hook;		 /* what is launched is held so long by a lifecycle hook, and boots only then */
-	millis hook_beside;	 /* or boots meanwhile */
-	bool hook_abandons;	 /* and ends what it held */
-	millis end_hook;	 /* what ran and ends is held so long by a lifecycle hook, with power */
-	bool has_ended;		 /* its reservation, as far as the schedule goes */
+		millis at;	  /* of wire_now(); 0: nobody else ever set it */
+		millis shown_at;  /* the first read that showed it; 0: none yet */
+		millis unwatched; /* between the last read before it and the first after it */
+	} resized;		  /* by somebody else, last */
+	millis read_at;		  /* last, as of wire_now() */
+	millis hook;		  /* what is launched is held so long by a lifecycle hook, and boots only then */
+	millis hook_beside;	  /* or boots meanwhile */
+	bool hook_abandons;	  /* and ends what it held */
+	millis end_hook;	  /* what ran and ends is held so long by a lifecycle hook, with power */
+	bool has_ended;		  /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */
@@ -123,6 +138,7 @@ struct cloud_call {
 	int64_t asked; /* a size; -1: none was told */
 	const char *const *ids;
 	size_t id_count;
+	struct cloud_warm_pool warm;	   /* of "standby", on EKS: what it shall be */
 	long status;			   /* 0: not yet done */
 	bool is_repeat, is_lost, is_again; /* again: the network delivered it twice */
 	int64_t launched, woken, ended;
@@ -138,10 +154,11 @@ void cloud_advance(void); /* what is due happens */
 /* Told before a call has its effect (status 0) and after. */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
-int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
-bool cloud_is_held(const struct cloud_machine *m);	     /* runs, and is not in service yet */
-bool cloud_has_power(const struct cloud_machine *m);	     /* its node is up: it runs, or a hook holds its end */
-void cloud_complete_hooks(struct cloud_group *g);	     /* of machines that end */
+int64_t cloud_warm_size(const struct cloud_group *g);
+int64_t cloud_awake(const struct cloud_group *g);    /* run or will, and do not end */
+bool cloud_is_held(const struct cloud_machine *m);   /* runs, and is not in service yet */
+bool cloud_has_power(const struct cloud_machine *m); /* its node is up: it runs, or a hook holds its end */
+void cloud_complete_hooks(struct cloud_group *g);    /* of machines that end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
 /* The same by a scheduled action, of which the cloud tells. */
@@ -176,4 +193,5 @@ void cloud_aks_begin(void);
 /* Of one machine and stage, the same whenever it is asked for. */
 /* As the cloud says it, or as its node does. */
 void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);
+int64_t cloud_aks_number(const struct cloud_machine *m); /* in its scale set */
 millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);

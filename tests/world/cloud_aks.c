@@ -30,6 +30,11 @@ static void write_time(millis at, char text[32])
 	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+int64_t cloud_aks_number(const struct cloud_machine *m)
+{
+	return strtoll(strstr(m->id, "vmss") + strlen("vmss"), NULL, 16);
+}
+
 static const char *state_of(const struct cloud_group *g)
 {
 	const struct cloud_operation *o = &g->operation;
@@ -61,6 +66,9 @@ static void write_pool(const struct cloud_group *g, struct buf *out)
 		   ",\"vmSize\":\"%s\",\"mode\":\"User\",\"type\":\"VirtualMachineScaleSets\",\"osType\":\"Linux\","
 		   "\"powerState\":{\"code\":\"Running\"},\"provisioningState\":\"%s\"",
 		   g->name, g->operation.number, g->desired, g->instance_type, state_of(g));
+	if (g->deallocates)
+		buf_printf(out, ",\"scaleDownMode\":\"Deallocate\",\"availabilityZones\":[\"1\"%s]",
+			   g->has_zones ? ",\"2\"" : "");
 	if (g->operation.is_over && g->operation.has_failed && strcmp(g->operation.state, "Canceling") != 0)
 		buf_printf(out, ",\"status\":{\"provisioningError\":%s}", problem_of(g));
 	buf_text(out, "}}");
@@ -78,16 +86,17 @@ static void answer_pool(struct wire_call *c, const struct cloud_group *g)
 static void answer_machines(struct wire_call *c, const struct cloud_group *g)
 {
 	struct buf text = { .cap = (size_t)8 << 20 };
-	char at[32];
+	char at[32], id[256];
 
 	buf_text(&text, "{\"value\":[");
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
 		write_time(m->launched, at);
+		cloud_provider_id(m, false, id);
 		buf_printf(&text,
-			   "%s{\"name\":\"%s\",\"properties\":{\"resourceId\":\"%s%s\",\"provisioningState\":\"%s\","
+			   "%s{\"name\":\"%s\",\"properties\":{\"resourceId\":\"%s\",\"provisioningState\":\"%s\","
 			   "\"status\":{\"creationTimestamp\":\"%s\"},\"hardware\":{\"vmSize\":\"%s\"},\"network\":{"
 			   "\"ipAddresses\":[%s]}}}",
-			   m == g->machines ? "" : ",", m->id, CLOUD_AKS_MACHINES, m->id,
+			   m == g->machines ? "" : ",", m->id, id + strlen("azure://"),
 			   m->step == STEP_PENDING	 ? "Creating"
 			   : m->step == STEP_TERMINATING ? "Deleting"
 							 : "Succeeded",
@@ -150,6 +159,23 @@ static void end_call(struct wire_call *c, const struct cloud_call *call, const c
 		accept(c, call->group, status);
 }
 
+/* What a lower count stops: the highest numbers, and in several zones whatever it likes. */
+static size_t choose_to_stop(const struct cloud_group *g, int64_t count, const char *ids[IDS])
+{
+	const struct cloud_machine *machines[IDS];
+	size_t there = 0, chosen = 0;
+
+	for (const struct cloud_machine *m = g->machines; m && there < IDS; m = m->next)
+		if (m->is_to_run && m->step != STEP_TERMINATING)
+			machines[there++] = m;
+	for (size_t left = there; (int64_t)left > count; left--) {
+		size_t at = g->has_zones ? (size_t)(random_next(wire_random()) % left) : left - 1;
+		ids[chosen++] = machines[at]->id;
+		machines[at] = machines[left - 1];
+	}
+	return chosen;
+}
+
 static void put_pool(struct wire_call *c, struct cloud_group *g)
 {
 	struct value *body = value_parse(c->body, strlen(c->body));
@@ -160,9 +186,14 @@ static void put_pool(struct wire_call *c, struct cloud_group *g)
 				   .asked = value_int(body, "properties>count"),
 				   .is_again = c->is_again };
 	char etag[32];
-	const char *code = "";
+	const char *code = "", *ids[IDS];
 
 	call.verb = call.asked < g->desired ? "lower" : call.asked == g->desired ? "retry" : "grow";
+	if (call.asked < g->desired && g->deallocates) {
+		call.ids = ids;
+		call.id_count = choose_to_stop(g, call.asked, ids);
+		call.verb = call.id_count ? "stop" : "lower";
+	}
 	value_free(body);
 	snprintf(etag, sizeof etag, "e%" PRId64, g->operation.number);
 	if (*c->if_match && strcmp(c->if_match, etag) != 0) {

@@ -72,27 +72,75 @@ static void answer(struct wire_call *c, const char *operation, const struct buf 
 	buf_release(&text);
 }
 
+static const char *lifecycle_of(const struct cloud_machine *m)
+{
+	static const char *const warmed[] = { [STEP_PENDING] = "Warmed:Pending",
+					      [STEP_STOPPING] = "Warmed:Pending:Proceed",
+					      [STEP_STOPPED] = "Warmed:Stopped",
+					      [STEP_TERMINATING] = "Warmed:Terminating" };
+
+	if (!m->is_to_run)
+		return warmed[m->step];
+	if (cloud_is_held(m))
+		return "Pending:Wait";
+	if (m->step == STEP_PENDING)
+		return m->group->hook ? "Pending:Wait" : "Pending";
+	if (m->step == STEP_WAKING)
+		return "Pending";
+	if (cloud_has_power(m))
+		return m->step == STEP_RUNNING ? "InService" : "Terminating:Wait";
+	return m->powered_until > m->since ? "Terminating:Proceed" : "Terminating";
+}
+
+static void write_machines(const struct cloud_group *g, bool is_to_run, struct buf *out)
+{
+	buf_text(out, "<Instances>");
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->is_to_run == is_to_run)
+			buf_printf(out,
+				   "<member><InstanceId>%s</InstanceId><InstanceType>%s</InstanceType>"
+				   "<AvailabilityZone>%s</AvailabilityZone><LifecycleState>%s</LifecycleState>"
+				   "<ProtectedFromScaleIn>%s</ProtectedFromScaleIn></member>",
+				   m->id, g->instance_type, g->zone, lifecycle_of(m),
+				   m->is_protected ? "true" : "false");
+	buf_text(out, "</Instances>");
+}
+
+static void write_warm_pool(const struct cloud_group *g, struct buf *out)
+{
+	if (!g->warm.exists)
+		return;
+	buf_printf(out,
+		   "<WarmPoolConfiguration><MinSize>%" PRId64
+		   "</MinSize><PoolState>Stopped</PoolState><InstanceReusePolicy><ReuseOnScaleIn>%s</ReuseOnScaleIn>"
+		   "</InstanceReusePolicy>",
+		   g->warm.least, g->warm.reuses ? "true" : "false");
+	if (g->warm.prepared >= 0)
+		buf_printf(out, "<MaxGroupPreparedCapacity>%" PRId64 "</MaxGroupPreparedCapacity>", g->warm.prepared);
+	buf_text(out, "</WarmPoolConfiguration>");
+}
+
 static void write_group(const struct cloud_group *g, struct buf *out)
 {
 	buf_printf(out,
 		   "<member><AutoScalingGroupName>asg-%s</AutoScalingGroupName><MinSize>%" PRId64
 		   "</MinSize><MaxSize>%" PRId64 "</MaxSize><DesiredCapacity>%" PRId64
 		   "</DesiredCapacity><NewInstancesProtectedFromScaleIn>%s</NewInstancesProtectedFromScaleIn>"
-		   "<AvailabilityZones><member>%s</member></AvailabilityZones><Instances>",
+		   "<AvailabilityZones><member>%s</member></AvailabilityZones>",
 		   g->name, g->min, g->max, g->desired, g->protects_new ? "true" : "false", g->zone);
-	for (const struct cloud_machine *m = g->machines; m; m = m->next)
-		buf_printf(out,
-			   "<member><InstanceId>%s</InstanceId><InstanceType>%s</InstanceType><AvailabilityZone>%s"
-			   "</AvailabilityZone><LifecycleState>%s</LifecycleState><ProtectedFromScaleIn>%s"
-			   "</ProtectedFromScaleIn></member>",
-			   m->id, g->instance_type, g->zone,
-			   cloud_is_held(m)		 ? "Pending:Wait"
-			   : m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
-			   : cloud_has_power(m)		 ? m->step == STEP_RUNNING ? "InService" : "Terminating:Wait"
-			   : m->powered_until > m->since ? "Terminating:Proceed"
-							 : "Terminating",
-			   m->is_protected ? "true" : "false");
-	buf_text(out, "</Instances></member>");
+	write_machines(g, true, out);
+	write_warm_pool(g, out);
+	buf_text(out, "</member>");
+}
+
+static void describe_warm_pool(struct wire_call *c, const struct cloud_group *g)
+{
+	struct buf out = { .cap = (size_t)8 << 20 };
+
+	write_warm_pool(g, &out);
+	write_machines(g, false, &out);
+	answer(c, "DescribeWarmPool", &out);
+	buf_release(&out);
 }
 
 static void describe_groups(struct wire_call *c)
@@ -162,13 +210,15 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 		buf_text(&out, "</EndTime></member>");
 	}
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
-		if (m->step != STEP_PENDING && !cloud_is_held(m))
+		bool wakes = m->step == STEP_WAKING;
+		if (m->step != STEP_PENDING && !wakes && !cloud_is_held(m))
 			continue;
 		buf_printf(&out,
 			   "<member><ActivityId>launch-%s</ActivityId><StatusCode>%s</StatusCode><Description>"
-			   "Launching a new EC2 instance: %s</Description><StartTime>",
-			   m->id, cloud_is_held(m) ? "MidLifecycleAction" : "InProgress", m->id);
-		write_time(WIRE_EPOCH + m->launched, &out);
+			   "Launching a new EC2 instance%s: %s</Description><StartTime>",
+			   m->id, cloud_is_held(m) ? "MidLifecycleAction" : "InProgress",
+			   wakes ? " from warm pool" : "", m->id);
+		write_time(WIRE_EPOCH + (wakes ? m->woken : m->launched), &out);
 		buf_text(&out, "</StartTime></member>");
 	}
 	write_resize(g, &out);
@@ -215,6 +265,20 @@ static void end_call(struct wire_call *c, const struct cloud_call *call, const c
 		answer(c, operation, &nothing);
 }
 
+/* What a lower size ends: what does not run yet first, then by age, and nothing that is protected. */
+static size_t choose_to_end(const struct cloud_group *g, int64_t size, const char *ids[IDS])
+{
+	int64_t surplus = cloud_awake(g) - size;
+	size_t chosen = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (const struct cloud_machine *m = g->machines; m && (int64_t)chosen < surplus; m = m->next)
+			if (m->is_to_run && m->step != STEP_TERMINATING && (m->step == STEP_RUNNING) == pass &&
+			    !(pass && m->is_protected))
+				ids[chosen++] = m->id;
+	return chosen;
+}
+
 static void set_size(struct wire_call *c, struct cloud_group *g)
 {
 	int64_t asked = number(c->body, "DesiredCapacity");
@@ -225,11 +289,16 @@ static void set_size(struct wire_call *c, struct cloud_group *g)
 				   .token = "",
 				   .asked = asked,
 				   .is_again = c->is_again };
-	const char *code = "";
+	const char *code = "", *ids[IDS];
 
 	if (asked < g->min || asked > g->max) {
 		refuse(c, 400, "ValidationError");
 		return;
+	}
+	if (asked < g->desired && g->warm.exists) {
+		call.ids = ids;
+		call.id_count = choose_to_end(g, asked, ids);
+		call.verb = call.id_count ? "stop" : "lower";
 	}
 	cloud_change(&call, c->body, &code);
 	end_call(c, &call, code, "SetDesiredCapacity");
@@ -249,7 +318,7 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 	const char *code = "";
 	struct buf out = { .cap = 1 << 20 };
 
-	if (call.asked > g->max) {
+	if (call.asked > g->max || g->warm.exists) {
 		refuse(c, 400, "ValidationError");
 		return;
 	}
@@ -290,6 +359,10 @@ static void terminate_one(struct wire_call *c)
 				   .id_count = 1,
 				   .is_again = c->is_again };
 
+	if (m && !m->is_to_run) { /* it is in the warm pool, where none can be named */
+		refuse(c, 400, "ValidationError");
+		return;
+	}
 	if (!m || m->step == STEP_TERMINATING) {
 		wire_answer(
 			c, 400, "Content-Type: text/xml",
@@ -317,7 +390,8 @@ static void protect(struct wire_call *c)
 	for (int i = 1; i <= IDS; i++) {
 		snprintf(key, sizeof key, "InstanceIds.member.%d", i);
 		struct cloud_machine *m = cloud_find(field(c->body, key, id, sizeof id));
-		if (*id && (!m || cloud_is_held(m))) { /* all or none: only what is in service can be protected */
+		if (*id && (!m || !m->is_to_run ||
+			    cloud_is_held(m))) { /* all or none: only what is in service can be protected */
 			refuse(c, 400, "ValidationError");
 			return;
 		}
@@ -325,6 +399,34 @@ static void protect(struct wire_call *c)
 			m->is_protected = is_protected;
 	}
 	answer(c, "SetInstanceProtection", &nothing);
+}
+
+static void put_warm_pool(struct wire_call *c, struct cloud_group *g)
+{
+	char word[16];
+	const char *code = "";
+	struct cloud_warm_pool asked = {
+		.exists = true,
+		.reuses = !strcmp(field(c->body, "InstanceReusePolicy.ReuseOnScaleIn", word, sizeof word), "true"),
+		.least = number(c->body, "MinSize"),
+		.prepared = number(c->body, "MaxGroupPreparedCapacity")
+	};
+	int64_t room = asked.prepared - g->desired;
+	struct cloud_call call = { .at = wire_now(),
+				   .from = c->from,
+				   .group = g,
+				   .verb = "standby",
+				   .token = "",
+				   .asked = room > asked.least ? room : asked.least,
+				   .warm = asked,
+				   .is_again = c->is_again };
+
+	if (asked.least < 0 || asked.prepared < asked.least) {
+		refuse(c, 400, "ValidationError");
+		return;
+	}
+	cloud_change(&call, c->body, &code);
+	end_call(c, &call, code, "PutWarmPool");
 }
 
 static void update_group(struct wire_call *c, struct cloud_group *g)
@@ -363,6 +465,10 @@ static void serve_action(struct wire_call *c)
 		describe_activities(c, cloud_shown(g));
 	else if (!strcmp(action, "DescribeLifecycleHooks"))
 		describe_hooks(c, g);
+	else if (!strcmp(action, "DescribeWarmPool"))
+		describe_warm_pool(c, cloud_shown(g));
+	else if (!strcmp(action, "PutWarmPool"))
+		put_warm_pool(c, g);
 	else if (!strcmp(action, "SetDesiredCapacity"))
 		set_size(c, g);
 	else if (!strcmp(action, "LaunchInstances"))

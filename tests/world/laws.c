@@ -352,14 +352,15 @@ static bool may_be_taken(const struct cloud_group *g, int who)
 	return g->wire != CLOUD_EKS && (!spec || spec->capacity_type == CAPACITY_SPOT);
 }
 
-/* By others, within the ten minutes for which they are let, and a read has shown it. Where machines are launched beside
- * what is there, a call's own read is no look. */
+/* By others, within the ten minutes for which they are let, and a read has shown it to who had looked just before: that
+ * it was more nobody knows who begins later. Where machines are launched beside what is there, a call's own read is no
+ * look. */
 static bool is_lowered(const struct cloud_group *g)
 {
 	millis lowered = sized(g)->lowered_at, shown = g->resized.shown_at;
 
-	return lowered && shown && wire_now() - shown > 10 * SECOND && wire_now() - lowered < 9 * MINUTE &&
-	       (!g->launches || wire_now() - lowered - g->reads.lag > 80 * SECOND);
+	return lowered && shown && g->resized.unwatched < 40 * SECOND && wire_now() - shown > 10 * SECOND &&
+	       wire_now() - lowered < 9 * MINUTE && (!g->launches || wire_now() - lowered - g->reads.lag > 80 * SECOND);
 }
 
 /* What an owner began is never undone. */
@@ -598,7 +599,7 @@ static bool is_given_up(const struct cloud_machine *m)
 {
 	bool is_held = m->step == STEP_PENDING || (m->step == STEP_RUNNING && !m->was_stopped && !world_node_of(m->id));
 
-	return (is_held && wire_now() - m->launched > 3 * 70 * SECOND) || wire_carries(m->id);
+	return (is_held && wire_now() - (m->woken ? m->woken : m->launched) > 3 * 70 * SECOND) || wire_carries(m->id);
 }
 
 /* Machines that were marked to go, that were given up, or that are broken, are no part of the plan any more;
@@ -886,6 +887,10 @@ static void before_call(const struct cloud_call *c)
 			   c->group->busy_with);
 	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)
 		laws_break("owner_is_let", "%s of %s, which a schedule switched off", c->verb, c->group->name);
+	int64_t stand_by = c->group->wire == CLOUD_EKS ? cloud_warm_size(c->group) : c->group->standby;
+	if (!strcmp(c->verb, "standby") && c->asked > c->group->standby_max && c->asked > stand_by)
+		laws_break("never_above_max", "%s: asked for %" PRId64 " machines on standby, %" PRId64 " are allowed",
+			   c->group->name, c->asked, c->group->standby_max);
 	note_size(c->group);
 	if (is_lowered(c->group) && strcmp(c->verb, "grow") == 0 && !may_be_taken(c->group, c->from))
 		laws_break("owner_is_let", "%s of %s to %" PRId64 ", which somebody lowered to %" PRId64, c->verb,
@@ -945,7 +950,8 @@ void laws_look(void)
 		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,
 				   g->name, g->desired, cloud_awake(g), g->max);
-		if (g->standby > g->standby_max)
+		/* Where each that is named is stopped, and where others make the group smaller, it is nobody's wish. */
+		if (g->standby > g->standby_max && g->wire == CLOUD_SIMULATED)
 			laws_break("never_above_max", "%s: %" PRId64 " machines on standby, %" PRId64 " are allowed",
 				   g->name, g->standby, g->standby_max);
 	}

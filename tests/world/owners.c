@@ -216,7 +216,8 @@ static void rebalance(struct owner *o)
 		next_in(o, SETTLES);
 		return;
 	}
-	if (old && extra && extra->step == STEP_PENDING && wire_now() - o->since < LAUNCHES)
+	if (old && extra && extra->step != STEP_RUNNING && extra->step != STEP_TERMINATING &&
+	    wire_now() - o->since < LAUNCHES)
 		return;
 	if (old && cloud_awake(o->group) > o->group->desired)
 		cloud_owner_ends(old);

@@ -270,6 +270,24 @@ static void forget_pods(const char *node)
 	}
 }
 
+/* A taint; whether it was there. */
+static bool take_off(struct object *node, const char *key)
+{
+	struct value *taints = value_at(node->value, "spec>taints"), *rest = value_of("[]");
+	bool is_there = false;
+
+	for (const struct value *t = taints->first; t; t = t->next)
+		if (value_is(t, "key", key))
+			is_there = true;
+		else
+			value_add(rest, value_copy(t));
+	if (is_there)
+		value_set(node->value, "spec>taints", rest);
+	else
+		value_free(rest);
+	return is_there;
+}
+
 static void lose_node(struct object *node, bool keeps)
 {
 	forget_pods(node->name);
@@ -278,6 +296,8 @@ static void lose_node(struct object *node, bool keeps)
 	} else if (is_node_ready(node)) {
 		set_condition(value_at(node->value, "status"), "Ready", false, "NodeShutdown");
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", NULL);
+		take_off(node, "simulated.preheat.dev/spot-taken");
+		value_set(node->value, "metadata>labels>taken", NULL);
 		apiserver_changed(node);
 	}
 }
@@ -302,20 +322,8 @@ const char *world_unrest(void)
 /* The node controller notices a while after the kubelet that a node is ready: until then pods are kept away. */
 static void lift_not_ready(struct object *node)
 {
-	struct value *taints = value_at(node->value, "spec>taints"), *rest = value_of("[]");
-	bool is_there = false;
-
-	for (const struct value *t = taints->first; t; t = t->next)
-		if (value_is(t, "key", "node.kubernetes.io/not-ready"))
-			is_there = true;
-		else
-			value_add(rest, value_copy(t));
-	if (!is_there) {
-		value_free(rest);
-		return;
-	}
-	value_set(node->value, "spec>taints", rest);
-	apiserver_changed(node);
+	if (take_off(node, "node.kubernetes.io/not-ready"))
+		apiserver_changed(node);
 }
 
 static void kubelet(const struct cloud_machine *m)

@@ -29,8 +29,9 @@ struct world_drawn {
 	int64_t floor;
 	bool has_training, launches;
 	/* Streams of their own: what else is drawn follows from the seed as it did. */
-	struct random machines, reservations;
-	bool are_large; /* machines hold several GPUs */
+	struct random machines, reservations, standbys;
+	bool are_large;	    /* machines hold several GPUs */
+	bool deletes_named; /* AKS, where it deallocates */
 	int64_t replica_gpus;
 };
 
@@ -74,13 +75,14 @@ static const char *type_of(const struct world_drawn *d, size_t size)
 	return d->wire == CLOUD_AKS ? sizes[size].azure : sizes[size].aws;
 }
 
-static void write_place(const struct world_drawn *d, const char *name, size_t size, struct buf *out)
+static void write_place(const struct world_drawn *d, const char *name, size_t size, const char *warm_pool,
+			struct buf *out)
 {
 	if (d->wire == CLOUD_EKS)
 		buf_printf(out,
 			   "\"provider\":\"eks\",\"eks\":{\"cluster\":\"world\",\"nodegroup\":\"%s\",\"region\":"
-			   "\"eu-west-1\",\"endpoint\":\"" CLOUD_AWS "\",\"launch\":\"%s\"}",
-			   name, d->launches ? "instances" : "capacity");
+			   "\"eu-west-1\",\"endpoint\":\"" CLOUD_AWS "\",\"launch\":\"%s\",\"warmPool\":\"%s\"}",
+			   name, d->launches ? "instances" : "capacity", warm_pool);
 	else if (d->wire == CLOUD_AKS)
 		buf_printf(out,
 			   "\"provider\":\"aks\",\"aks\":{\"subscription\":\"00000000-0000-0000-0000-000000000000\","
@@ -116,6 +118,40 @@ static millis draw_reservation(struct world_drawn *d, size_t group)
 	return HOUR + (millis)(drawn / 100 % 181) * MINUTE;
 }
 
+static int64_t among_standbys(struct world_drawn *d, int64_t least, int64_t most)
+{
+	return least + (int64_t)(random_next(&d->standbys) % (uint64_t)(most - least + 1));
+}
+
+/* AKS: a pool that deallocates. What deleteMachines does there documents and Cluster Autoscaler tell differently. */
+static int64_t draw_deallocation(struct world_drawn *d, struct cloud_group *g)
+{
+	g->deallocates = g->keeps_node = true;
+	g->deletes_named = d->deletes_named;
+	g->has_zones = among_standbys(d, 1, 100) > 70;
+	return among_standbys(d, 1, 3);
+}
+
+/* EKS: a warm pool of the owner's, in any state of its settings, or one that Preheat makes. */
+static int64_t draw_warm_pool(struct world_drawn *d, struct cloud_group *g)
+{
+	g->warm.exists = among_standbys(d, 1, 100) <= 70;
+	g->warm.reuses = among_standbys(d, 1, 100) <= 60;
+	g->warm.least = among_standbys(d, 1, 100) <= 60 ? 0 : among_standbys(d, 1, 2);
+	g->warm.prepared = among_standbys(d, 1, 100) <= 20 ? -1 : g->desired + g->warm.least + among_standbys(d, 0, 2);
+	if (!g->warm.exists)
+		g->warm = (struct cloud_warm_pool){ 0 };
+	return among_standbys(d, 1, 3);
+}
+
+/* The most that the manifest lets stand by. */
+static int64_t draw_standby(struct world_drawn *d, struct cloud_group *g)
+{
+	if (asked.mode != NEMESIS_OWNERS || d->wire == CLOUD_SIMULATED || among_standbys(d, 1, 100) > 70)
+		return 0;
+	return d->wire == CLOUD_AKS ? draw_deallocation(d, g) : draw_warm_pool(d, g);
+}
+
 static void draw_groups(struct world_drawn *d)
 {
 	static const char *const names[NEMESIS_GROUPS] = { "gspot", "god", "gfar" };
@@ -128,7 +164,12 @@ static void draw_groups(struct world_drawn *d)
 		int64_t standby = d->wire == CLOUD_SIMULATED && chance(d, 40) ? among(d, 1, 3) : 0;
 		buf_printf(&d->spec, "%s{\"name\":\"%s\",", i ? "," : "", names[i]);
 		size_t size = draw_size(d, d->replica_gpus);
-		write_place(d, names[i], size, &d->spec);
+		struct cloud_group *g = d->w.groups[i] = add_group(d, names[i], "chat", size, max, initial);
+		g->keeps_node = chance(d, 50);
+		g->ends_at = ends_at;
+		standby = standby ? standby : draw_standby(d, g);
+		g->standby_max = standby;
+		write_place(d, names[i], size, standby && !g->warm.exists ? "autoScalingGroup" : "existing", &d->spec);
 		buf_printf(&d->spec,
 			   ",\"zone\":\"z1\",\"capacityType\":\"%s\",\"pricePerHour\":%d.5,"
 			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
@@ -139,10 +180,6 @@ static void draw_groups(struct world_drawn *d)
 				   ",\"priceShare\":\"2%%\",\"leadTime\":{\"p50\":\"120s\",\"p95\":\"200s\"}}",
 				   standby);
 		buf_text(&d->spec, "}");
-		d->w.groups[i] = add_group(d, names[i], "chat", size, max, initial);
-		d->w.groups[i]->standby_max = standby;
-		d->w.groups[i]->keeps_node = chance(d, 50);
-		d->w.groups[i]->ends_at = ends_at;
 		d->floor = d->floor > min ? d->floor : min;
 	}
 	buf_text(&d->spec, "]");
@@ -184,7 +221,7 @@ static void add_training(struct world_drawn *d)
 		   "\"gpusPerReplica\":%d},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
 		   "\"gtrain\",",
 		   d->w.job_gpus);
-	write_place(d, "gtrain", size, &d->manifest);
+	write_place(d, "gtrain", size, "existing", &d->manifest);
 	buf_text(&d->manifest, ",\"zone\":\"z1\",\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":"
 			       "{\"after\":\"5m\"}}\n");
 	add_group(d, "gtrain", "train", size, 8, 0);
@@ -219,6 +256,8 @@ static void draw_world(struct world_drawn *d, uint64_t seed)
 	d->w.random = random_stream(seed, "nemesis world");
 	d->machines = random_stream(seed, "machines");
 	d->reservations = random_stream(seed, "reservations");
+	d->standbys = random_stream(seed, "standbys");
+	d->deletes_named = among_standbys(d, 0, 1);
 	d->are_large = among_machines(d, 1, 100) > 40;
 	d->w.traffic = d->are_large ? 4 : 1;
 	d->replica_gpus = draw_pod_gpus(d);

@@ -506,6 +506,47 @@ static void what_deletes_may_only_stop(void **state)
 	}
 }
 
+/* It was given up before it had a node: that it stands by is told by the count, and by nobody else. */
+static void what_never_joined_stands_by_too(void **state)
+{
+	static const char *const ids[] = { "a" };
+	static const struct reply before[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 3, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+		{ 0 },
+	};
+	static const struct reply stopped[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_REMOVE, 0);
+
+	c.ids = ids;
+	c.id_count = 1;
+	assert_int_equal(played_run(s, &c, before), ERROR_NONE);
+	provider_call_release(&c);
+	for (int i = 1; i <= 12; i++) {
+		c = played_call(s, PROVIDER_DESCRIBE, 0);
+		assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
+		assert_string_equal(c.description.machines[0].id, "a");
+		assert_true(c.description.machines[0].is_standby);
+		assert_false(c.description.machines[1].is_standby);
+		assert_int_equal(c.description.keeps_standby, i == 12);
+		provider_call_release(&c);
+	}
+	c = played_call(s, PROVIDER_DESCRIBE, 0); /* somebody has it serve again */
+	assert_int_equal(played_run(s, &c, before), ERROR_NONE);
+	assert_false(c.description.machines[0].is_standby);
+	provider_call_release(&c);
+	c = played_call(s, PROVIDER_DESCRIBE, 0);
+	assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
+	assert_false(c.description.machines[0].is_standby);
+	provider_call_release(&c);
+}
+
 /* Of this pool, and of PUTs alone; and that is no throttling, which would hold back the others. */
 static void what_exceeds_the_budget_is_not_sent(void **state)
 {
@@ -564,6 +605,7 @@ int main(void)
 		TEST(standby_falls_by_name_and_never_rises),
 		TEST(the_count_is_no_older_than_the_machines),
 		TEST(what_deletes_may_only_stop),
+		TEST(what_never_joined_stands_by_too),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
 
