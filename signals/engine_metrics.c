@@ -99,6 +99,7 @@ static const struct custom_row {
 	{ CUSTOM_PREFIX_HITS, ENGINE_PREFIX_HITS, 0, "", false },
 	{ CUSTOM_LOAD_TIME, ENGINE_LOAD_TIME, 0, "", true },
 	{ CUSTOM_STARTUP_TIME, ENGINE_STARTUP_TIME, 0, "", true },
+	{ CUSTOM_REFUSED, ENGINE_REFUSED, 0, "", false },
 };
 
 static struct engine_metric make_row(const struct custom_row *row, const char *text, struct arena *a)

@@ -301,12 +301,23 @@ static void take_object(void *user, const struct yaml_node *object, size_t times
 		add_object(user, object, times);
 }
 
+static bool leaves_out(void *user, const struct object_kind *kind, const struct error *why)
+{
+	(void)user;
+	if (!kind->is_optional || why->kind != ERROR_AUTH)
+		return false;
+	fprintf(stderr, "%s check: %s were not read, and nothing is said about them: %s\n", command_program(),
+		kind->plural, why->message);
+	return true;
+}
+
 static bool check_read_cluster(struct checked *c, const struct cluster_args *o, struct error *e)
 {
 	const struct object_reader reader = { .kinds = kinds,
 					      .count = sizeof kinds / sizeof *kinds,
 					      .arena = c->arena,
 					      .take = take_object,
+					      .leaves_out = leaves_out,
 					      .joins_pods = true,
 					      .user = c };
 

@@ -328,13 +328,10 @@ static bool read_kind(struct listing *l, struct cluster_access *x, const char *n
 	do {
 		if (read_page(l, x, namespace, &next, &why))
 			continue;
-		bool is_missing = l->kind->is_optional && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_AUTH);
-		if (is_missing && (why.kind == ERROR_NOT_FOUND || !l->reader->refused))
+		if (l->kind->is_optional && why.kind == ERROR_NOT_FOUND)
 			return true;
-		if (l->reader->refused) {
-			l->reader->refused(l->reader->user, l->kind, &why);
+		if (l->reader->leaves_out(l->reader->user, l->kind, &why))
 			return true;
-		}
 		*e = why;
 		return error_wrap(e, "reading %s from %s", l->kind->plural, api_server(x->api));
 	} while (next);

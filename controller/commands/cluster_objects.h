@@ -27,9 +27,9 @@ struct object_reader {
 	 */
 	void (*take)(void *user, const struct yaml_node *object, size_t times);
 	bool joins_pods; /* what 50,000 pods cost is then what their templates cost; without times and conditions */
-	/* A kind could not be read, or one that is optional may not be; the others are. NULL: what is optional is
-	 * passed over, otherwise the reading ends with that error. */
-	void (*refused)(void *user, const struct object_kind *kind, const struct error *why);
+	/* A kind that is there could not be read, or may not be. True: it is left out; else the reading ends with that
+	 * error. */
+	bool (*leaves_out)(void *user, const struct object_kind *kind, const struct error *why);
 	void *user;
 };
 

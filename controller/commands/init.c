@@ -64,13 +64,14 @@ static void take(void *user, const struct yaml_node *object, size_t times)
 	discovery_add(((struct init *)user)->found, object);
 }
 
-static void refused(void *user, const struct object_kind *kind, const struct error *why)
+static bool leaves_out(void *user, const struct object_kind *kind, const struct error *why)
 {
 	struct init *x = user;
 
 	fprintf(stderr, "%s init: %s were not read%s: %s\n", command_program(), kind->plural,
 		kind->is_optional ? ", and are left out of what follows" : "", why->message);
 	x->is_refused |= !kind->is_optional;
+	return true;
 }
 
 static bool read_files(struct init *x, struct error *e)
@@ -99,7 +100,7 @@ static bool read_objects(struct init *x, struct error *e)
 					      .count = sizeof kinds / sizeof *kinds,
 					      .arena = &x->arena,
 					      .take = take,
-					      .refused = refused,
+					      .leaves_out = leaves_out,
 					      .user = x };
 
 	if (options.files.count)

@@ -834,6 +834,23 @@ static bool load(const struct options *o, struct arena *a, struct manifest *m, s
 	return manifest_load(o->pools.items, o->pools.count, a, m, &f, e) && check_names(o, &m->fleet, a, e);
 }
 
+static bool may_prove(const struct options *o, struct error *e)
+{
+	for (size_t i = 0; i < o->pools.count; i++)
+		if (!strcmp(o->pools.items[i], "-"))
+			return error_set(
+				e, ERROR_INVALID,
+				"--prove: -f - is standard input, where the answers come from; do: name a file");
+	if (o->groups.count > 1)
+		return error_set(e, ERROR_INVALID, "--prove: found %zu times --group; allowed: one", o->groups.count);
+	if (strcmp(o->output, "table") != 0)
+		return error_set(
+			e, ERROR_INVALID,
+			"--prove: found -o %s; allowed: none, as it asks a person; the answers go to --out FILE",
+			o->output);
+	return true;
+}
+
 /* One group: the first of those asked for that leaves a question open. */
 static bool prove(const struct options *o, const struct group_check *groups, size_t count, struct error *e)
 {
@@ -853,7 +870,7 @@ static int check(const struct options *o)
 	struct manifest m;
 	struct error e = { 0 };
 
-	if (!load(o, &a, &m, &e))
+	if ((o->proves && !may_prove(o, &e)) || !load(o, &a, &m, &e))
 		return command_failed(&provider_command_check, &e);
 	struct group_check *groups = arena_array(&a, struct group_check, m.fleet.group_count);
 	size_t count = choose(o, &m.fleet, &a, groups);

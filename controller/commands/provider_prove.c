@@ -83,6 +83,8 @@ static void write_command(const struct group_spec *g, const char *command, struc
 
 /* --- what is kept --- */
 
+static const char no_uuid[] = "00000000-0000-0000-0000-000000000000";
+
 static bool is_token(char c)
 {
 	return isalnum((unsigned char)c) || c == '/' || c == '+' || c == '=' || c == '_' || c == '-' || c == '.';
@@ -100,13 +102,20 @@ static bool is_mixed(const char *word, size_t len)
 	return has_digit && has_upper && has_lower;
 }
 
-/* A key's id, a secret key, a token: nothing that a describing command prints and that a recording needs. */
-static bool is_secret(const char *word, size_t len)
+/* How much of the word is a key's id, a secret key or a token: nothing that a describing command prints and that a
+ * recording needs. 0: nothing. */
+static size_t secret_length(const char *word, size_t len)
 {
-	bool is_key_id = len == KEY_ID_LENGTH && (!strncmp(word, "AKIA", 4) || !strncmp(word, "ASIA", 4));
+	bool is_id = !strncmp(word, "AKIA", 4) || !strncmp(word, "ASIA", 4);
 	bool is_token_text = len > SECRET_LENGTH && !strncmp(word, "eyJ", 3);
 
-	return is_key_id || is_token_text || (len == SECRET_LENGTH && is_mixed(word, len) && !memchr(word, '-', len));
+	if (is_id && len >= KEY_ID_LENGTH && !isalnum((unsigned char)word[KEY_ID_LENGTH]))
+		return KEY_ID_LENGTH;
+	if (is_token_text)
+		return len;
+	while (len && strchr(".=", word[len - 1])) /* the end of a sentence */
+		len--;
+	return len == SECRET_LENGTH && is_mixed(word, len) && !memchr(word, '-', len) ? len : 0;
 }
 
 /* A session token, a key in base64, a line of one; names and resource ids have a dash, a dot or an underline before. */
@@ -115,38 +124,70 @@ static bool is_encoded(const char *text, size_t len)
 	return len >= ENCODED_LENGTH && is_mixed(text, len);
 }
 
-/* Account numbers and subscriptions become those of examples. */
-static void write_masked(const char *text, size_t len, struct buf *out)
+static size_t digits_at(const char *text)
 {
-	static const char uuid[] = "00000000-0000-0000-0000-000000000000";
+	return strspn(text, "0123456789");
+}
 
-	for (size_t i = 0; i < len;) {
-		size_t word = 0, encoded = 0, digits = 0, hex = 0;
-		while (i + word < len && is_token(text[i + word]))
-			word++;
-		while (encoded < word && !strchr("_-.", text[i + encoded]))
-			encoded++;
-		while (i + digits < len && isdigit((unsigned char)text[i + digits]))
-			digits++;
-		while (i + hex < len && hex < sizeof uuid - 1 &&
-		       (uuid[hex] == '-' ? text[i + hex] == '-' : isxdigit((unsigned char)text[i + hex])))
-			hex++;
-		bool begins = !i || !isalnum((unsigned char)text[i - 1]);
-		if (begins && is_secret(text + i, word)) {
-			buf_text(out, "REDACTED");
-			i += word;
-		} else if (begins && is_encoded(text + i, encoded)) {
-			buf_text(out, "REDACTED");
-			i += encoded;
-		} else if (begins && digits == ACCOUNT_DIGITS) {
-			buf_text(out, "111122223333");
-			i += digits;
-		} else if (begins && hex == sizeof uuid - 1) {
-			buf_text(out, uuid);
-			i += hex;
-		} else {
-			buf_append(out, text + i++, 1);
-		}
+/* An account number: twelve digits, or three times four as the console shows it. 0: there is none. */
+static size_t account_length(const char *text)
+{
+	size_t len = 0;
+
+	if (digits_at(text) == ACCOUNT_DIGITS)
+		return ACCOUNT_DIGITS;
+	for (int part = 0; part < 3; part++, len += 4) {
+		if (part && text[len++] != '-')
+			return 0;
+		if (digits_at(text + len) != 4)
+			return 0;
+	}
+	return len;
+}
+
+static size_t uuid_length(const char *text)
+{
+	size_t hex = 0;
+
+	while (hex < sizeof no_uuid - 1 &&
+	       (no_uuid[hex] == '-' ? text[hex] == '-' : isxdigit((unsigned char)text[hex])))
+		hex++;
+	return hex == sizeof no_uuid - 1 ? hex : 0;
+}
+
+/* What stands at the begin of the text, which ends with a zero byte, and must not be kept: so many bytes, for which
+ * *instead is written. */
+static size_t masked_length(const char *text, const char **instead)
+{
+	size_t word = 0, encoded = 0, found;
+
+	while (is_token(text[word]))
+		word++;
+	while (encoded < word && !strchr("_-.", text[encoded]))
+		encoded++;
+	*instead = "REDACTED";
+	if ((found = secret_length(text, word)) || (found = is_encoded(text, encoded) ? encoded : 0))
+		return found;
+	*instead = "111122223333";
+	if ((found = account_length(text)))
+		return found;
+	*instead = no_uuid;
+	return uuid_length(text);
+}
+
+/* Account numbers and subscriptions become those of examples. */
+static void write_masked(const char *text, struct buf *out)
+{
+	for (const char *p = text; *p;) {
+		bool begins = p == text || !isalnum((unsigned char)p[-1]);
+		const char *instead;
+		size_t len = begins ? masked_length(p, &instead) : 0;
+
+		if (len)
+			buf_text(out, instead);
+		else
+			buf_append(out, p, 1);
+		p += len ? len : 1;
 	}
 }
 
@@ -177,6 +218,20 @@ static bool is_typed(const struct buf *word)
 	return word->len > 0;
 }
 
+/* One line with its end, or so much of it as there is room for; zero bytes become spaces. False: there is no more. */
+static bool read_line(char *line, size_t room)
+{
+	size_t len = 0;
+
+	for (int c; len + 1 < room && (c = getchar()) != EOF;) {
+		line[len++] = c ? (char)c : ' ';
+		if (c == '\n')
+			break;
+	}
+	line[len] = '\0';
+	return len > 0;
+}
+
 /*
  * Lines up to one that is an answer. *found is false where they ended before; an error, where they go on for longer
  * than any command prints.
@@ -189,9 +244,7 @@ static bool read_answer(const struct provider_question *q, struct buf *output, s
 	size_t read = 0;
 
 	*found = false;
-	while (fgets(line, sizeof line, stdin)) {
-		size_t got = strlen(line);
-		bool is_whole = (got && line[got - 1] == '\n') || feof(stdin);
+	while (read_line(line, sizeof line)) {
 		take_word(line, answer);
 		*found = answer->len && is_answer(q->answers, answer->text, answer->len);
 		if (*found)
@@ -201,14 +254,14 @@ static bool read_answer(const struct provider_question *q, struct buf *output, s
 			fflush(stdout);
 			is_told = true;
 		}
-		read += is_whole ? got : sizeof line; /* behind a zero byte nothing is seen */
+		read += strlen(line);
 		if (read > ANSWER_MOST)
 			return error_set(
 				e, ERROR_INVALID,
 				"question %s: %d bytes and no answer among them; do: paste less, and end it with "
 				"one of these on a line of its own: %s skip",
 				q->id, ANSWER_MOST, q->answers);
-		write_masked(line, got, output);
+		write_masked(line, output);
 	}
 	return true;
 }
@@ -235,7 +288,7 @@ static void write_answer(const struct group_spec *g, const struct provider_quest
 	CLEANUP(buf_release) struct buf command = { 0 }, masked = { 0 };
 
 	write_command(g, q->command, &command);
-	write_masked(command.text, command.len, &masked);
+	write_masked(command.text, &masked);
 	json_write_comma(out);
 	buf_text(out, "\n{");
 	print_json_text("id", q->id, out);

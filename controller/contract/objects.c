@@ -407,32 +407,26 @@ static void add_barrier(struct contract *c, const struct object *o)
 				 .at = spec };
 }
 
-/* What KEDA makes for a ScaledObject is that, not one more. */
-static bool is_made_by_keda(const struct object *o)
-{
-	return label_of(&o->labels, "scaledobject.keda.sh/name") != NULL;
-}
-
 static void add_scaler(struct contract *c, const struct object *o)
 {
 	const struct yaml_node *target = tree_at(o->ref.at, "spec>scaleTargetRef");
 	const char *kind = tree_text(target, "kind");
 
-	if (!is_made_by_keda(o))
-		ADD(c->arena, c->scalers, c->scaler_count, struct scaler) =
-			(struct scaler){ .object = *o,
-					 .target_kind = *kind ? kind : "Deployment",
-					 .target = tree_text(target, "name"),
-					 .at = target };
+	ADD(c->arena, c->scalers, c->scaler_count, struct scaler) =
+		(struct scaler){ .object = *o,
+				 .target_kind = *kind ? kind : "Deployment",
+				 .target = tree_text(target, "name"),
+				 .at = target };
 }
 
-/* In RawDeployment mode, which alone makes such a Deployment; an HPA is the default. */
+/* In RawDeployment mode, which alone makes such a Deployment; an HPA is the default. With the class none KServe sets
+ * minReplicas itself, again and again. */
 static void add_service(struct contract *c, const struct object *o)
 {
 	const char *class = label_of(&o->annotations, "serving.kserve.io/autoscalerClass");
 
 	ADD(c->arena, c->services, c->service_count, struct object) = *o;
-	if (class && (!strcmp(class, "external") || !strcmp(class, "none")))
+	if (class && !strcmp(class, "external"))
 		return;
 	size_t room = strlen(o->ref.name) + sizeof "-predictor";
 	char *target = arena_array(c->arena, char, room);

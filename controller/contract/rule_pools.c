@@ -179,15 +179,17 @@ static const struct {
 #undef METRIC
 
 /* Its name, where the engine does not tell of requests that it turned away; else NULL. */
-static const char *hides_refusals(int64_t engine)
+static const char *hides_refusals(const struct signals_text *s)
 {
 	const char *name = NULL;
 
+	if (s->engine == SOURCE_CUSTOM)
+		return s->metrics.names[METRIC_REFUSED] ? NULL : "custom without metrics.refused";
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
 		if (told[i].engine >= 0 && name)
 			return name;
 		if (told[i].engine >= 0)
-			name = told[i].engine == engine ? told[i].name : NULL;
+			name = told[i].engine == s->engine ? told[i].name : NULL;
 		else if (!strcmp(told[i].name, "REFUSED"))
 			name = NULL;
 	}
@@ -199,8 +201,7 @@ static void rule_refusals_unseen(struct check_run *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		const struct signals_text *s = &text_of(c, i)->signals;
 		enum pool_class class = fleet_of(c)->pools[i].class;
-		const char *name =
-			class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s->engine) : NULL;
+		const char *name = class == CLASS_INTERACTIVE || class == CLASS_EMBEDDING ? hides_refusals(s) : NULL;
 		if (name)
 			violate(c, &(struct breach){ &c->contract->pools[i], yaml_child(s->node, "engine"), NULL },
 				"engine %s does not tell of requests that it turns away: they count neither as "
@@ -224,27 +225,55 @@ static bool is_service(const struct scaler *s)
 	return !strcmp(s->object.ref.kind, "InferenceService");
 }
 
-/* What KServe makes for an InferenceService is that, not one more. */
-static bool is_made_by_service(const struct check_run *c, const struct scaler *s)
-{
-	const char *service = label_of(&s->object.labels, "serving.kserve.io/inferenceservice");
+/* Who makes autoscalers of others, and makes them again; the label on these has its name. */
+static const struct scaler_maker {
+	const char *kind, *label;
+} scaler_makers[] = {
+	{ "InferenceService", "serving.kserve.io/inferenceservice" },
+	{ "ScaledObject", "scaledobject.keda.sh/name" },
+};
 
-	for (size_t i = 0; service && !is_service(s) && i < c->contract->scaler_count; i++) {
-		const struct scaler *other = &c->contract->scalers[i];
-		if (is_service(other) && !strcmp(other->object.ref.name, service) &&
-		    same_namespace(&other->object, &s->object))
+/* NULL: nobody. *name: the object that it was made for. */
+static const struct scaler_maker *maker_of(const struct scaler *s, const char **name)
+{
+	for (size_t i = 0; i < sizeof scaler_makers / sizeof *scaler_makers; i++) {
+		*name = label_of(&s->object.labels, scaler_makers[i].label);
+		if (*name && strcmp(s->object.ref.kind, scaler_makers[i].kind) != 0)
+			return &scaler_makers[i];
+	}
+	return NULL;
+}
+
+/* What was made for an object that is here is that, not one more. */
+static bool is_made_by_another(const struct check_run *c, const struct scaler *s)
+{
+	const char *name;
+	const struct scaler_maker *maker = maker_of(s, &name);
+
+	for (size_t i = 0; maker && i < c->contract->scaler_count; i++) {
+		const struct object *other = &c->contract->scalers[i].object;
+		if (!strcmp(other->ref.kind, maker->kind) && !strcmp(other->ref.name, name) &&
+		    same_namespace(other, &s->object))
 			return true;
 	}
 	return false;
 }
 
-static const char *scaler_remedy(const struct scaler *s)
+static const char *scaler_remedy(struct check_run *c, const struct scaler *s)
 {
-	if (is_service(s))
-		return "annotate it with serving.kserve.io/autoscalerClass: external, or set workload.warm: metric in "
-		       "the WarmPool";
-	return "delete it, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
-	       "replicas";
+	const char *name;
+	const struct scaler_maker *maker = maker_of(s, &name);
+	bool is_of_kserve = is_service(s) || (maker && maker == scaler_makers);
+
+	if (is_of_kserve)
+		return say(c,
+			   "annotate %s%s with serving.kserve.io/autoscalerClass: external (of no use in a KServe that "
+			   "does not know the class none), or set workload.warm: metric in the WarmPool",
+			   is_service(s) ? "it" : "InferenceService ", is_service(s) ? "" : name);
+	return say(c,
+		   "delete %s%s, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
+		   "replicas",
+		   maker ? "ScaledObject " : "it", maker ? name : "");
 }
 
 static void check_beside_pool(struct check_run *c, const struct scaler *s)
@@ -257,7 +286,7 @@ static void check_beside_pool(struct check_run *c, const struct scaler *s)
 		    !same_namespace(&s->object, &c->contract->pools[i]) ||
 		    !is_same_target(s, w->target.kind, w->target.name))
 			continue;
-		violate(c, &(struct breach){ &s->object, s->at, scaler_remedy(s) },
+		violate(c, &(struct breach){ &s->object, s->at, scaler_remedy(c, s) },
 			"sets the replicas of %s %s/%s, and so does WarmPool %s (workload.warm: replicas)",
 			s->target_kind, namespace_shown(&s->object), s->target, fleet->pools[i].name);
 	}
@@ -269,12 +298,12 @@ static void rule_scaler_conflict(struct check_run *c)
 
 	for (size_t i = 0; i < all->scaler_count; i++) {
 		const struct scaler *s = &all->scalers[i];
-		if (is_made_by_service(c, s))
+		if (is_made_by_another(c, s))
 			continue;
 		check_beside_pool(c, s);
 		for (size_t k = 0; k < i; k++) {
 			const struct scaler *other = &all->scalers[k];
-			if (!same_namespace(&s->object, &other->object) || is_made_by_service(c, other) ||
+			if (!same_namespace(&s->object, &other->object) || is_made_by_another(c, other) ||
 			    !is_same_target(other, s->target_kind, s->target))
 				continue;
 			violate(c, &(struct breach){ &s->object, s->at, NULL },
@@ -388,7 +417,7 @@ static void rule_scaler_spec(struct check_run *c)
 		const struct scaler *s = &c->contract->scalers[i];
 		const struct yaml_node *spec = yaml_child(s->object.ref.at, "spec");
 		bool is_hpa = !strcmp(s->object.ref.kind, "HorizontalPodAutoscaler");
-		if (is_service(s))
+		if (is_service(s) || is_made_by_another(c, s))
 			continue;
 		if (!spec || spec->kind != YAML_MAP) {
 			violate(c, &(struct breach){ &s->object, spec, NULL }, "spec: found %s; allowed: a map",
@@ -507,10 +536,20 @@ static void rule_pool_selector(struct check_run *c)
 		const struct workload_text *t = &text_of(c, i)->workload;
 		bool is_expected;
 		const struct workload *w = t->target.name ? find_target(c, i, &is_expected) : NULL;
+		const struct selector_text *heard = &text_of(c, i)->signals.pod_selector;
 		if (w && t->selector.match_labels.count && !labels_match(&t->selector.match_labels, &w->labels))
 			violate(c, &(struct breach){ &c->contract->pools[i], t->selector.node, NULL },
 				"its selector does not match the pods of %s %s, which it scales", t->target.kind,
 				t->target.name);
+		/* Controllers of other kinds add labels of their own. */
+		if (w && heard->match_labels.count && !labels_match(&heard->match_labels, &w->labels) &&
+		    !strcmp(t->target.kind, "Deployment"))
+			violate(c,
+				&(struct breach){ &c->contract->pools[i], heard->node,
+						  "make it a part of the pod template's labels" },
+				"signals.podSelector matches no pod of %s %s: nothing would be heard, and nothing "
+				"released",
+				t->target.kind, t->target.name);
 		if (w && t->warm == WARM_REPLICAS && t->selector.match_labels.count &&
 		    selects_workers(c, &t->selector.match_labels, w))
 			violate(c,
@@ -714,7 +753,7 @@ static const struct contract_rule rules[] = {
 	  "correct workload.scaleTargetRef, or apply the workload", false, NULL, NULL, rule_pool_target },
 	{ "target-replicas", CONTRACT_NOTE, SERVE,
 	  "What a pool scales leaves its replicas out",
-	  "Whoever applies it undoes Preheat's number; twice within half an hour, as GitOps controllers do, and Preheat leaves the number to them.",
+	  "Whoever applies it undoes Preheat's number: a deployment for a minute, a GitOps controller again within minutes, so that Preheat leaves the number to it.",
 	  "leave spec.replicas out (a first start begins with one), or set workload.warm: metric in the WarmPool", false,
 	  NULL, NULL, rule_target_replicas },
 	{ "pool-selector", CONTRACT_ERROR, "WarmPool",

@@ -315,6 +315,8 @@ static bool is_new(const struct node_group *g)
 }
 
 enum { RECALLED_MOST = 500 };
+/* A machine that comes longer after its purchase than that is taken for somebody's, and not called off. */
+static const millis RECALLED = 10 * MINUTE;
 
 /* The cloud said no, so that nothing of it will ever show. */
 static bool is_refused(const struct launch *l)
@@ -324,7 +326,8 @@ static bool is_refused(const struct launch *l)
 	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
 }
 
-/* Writes of the last minutes that the cloud accepted, or may have: looks must show them, whoever asked. */
+/* Writes of the last minutes that the cloud accepted, or may have, whoever asked: looks must show the latest of them,
+ * and what is beyond their size is not ours. */
 static bool recall_writes(struct controller *c, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -336,13 +339,17 @@ static bool recall_writes(struct controller *c, struct error *e)
 		if (is_new(c->groups[i]))
 			node_group_recall_contention(c->groups[i]);
 	if (!launch_find(c->history,
-			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
+			 &(struct launch_filter){ .from = now - RECALLED, .to = now, .most = RECALLED_MOST }, &a,
 			 &found, &count, e))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct launch *l = &found[i];
 		struct node_group *g = group_of(c, l->group);
-		if (g && is_new(g) && !is_refused(l))
+		if (!g || !is_new(g) || is_refused(l))
+			continue;
+		if (l->verb != PROVIDER_STANDBY)
+			g->recalled_size = l->target;
+		if (now - l->asked_at <= LAG_MOST)
 			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
 									     .desired = l->target,
 									     .ids = l->machines,

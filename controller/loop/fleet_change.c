@@ -324,12 +324,22 @@ static void adopt(struct controller *c)
 		c->pools[i]->is_new = false;
 }
 
+static bool forget_guards(struct controller *c, struct error *e)
+{
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (c->groups[i]->is_stopped && !node_group_forget_guard(c->groups[i], e))
+			return false;
+	return true;
+}
+
 bool fleet_change(struct controller *c, struct error *e)
 {
 	struct manifest was = c->manifest;
 	struct fleet_map m;
 	bool ok = true;
 
+	if (!forget_guards(c, e))
+		return false;
 	if (!history_use_manifest(c->history, c->leader.next.text, &c->leader.next.fleet, e))
 		return false;
 	compare(c, &c->leader.next, &m);

@@ -169,6 +169,14 @@ static void spare_protected(struct node_group *g)
 				arena_strdup(&g->spared_arena, g->seen.machines[i].id, strlen(g->seen.machines[i].id));
 }
 
+bool node_group_forget_guard(struct node_group *g, struct error *e)
+{
+	if (g->must_forget && !guard_record_forget(g->context->history, group_spec_of(g)->name, e))
+		return false;
+	g->must_forget = false;
+	return true;
+}
+
 /*
  * What is protected where nothing was protected by us yet is so by somebody's will, and stays so when ours is lifted.
  * After a history was lost that is all of it: too much protection costs less than what somebody wanted kept. Until it
@@ -183,7 +191,8 @@ static void recall_spared(struct node_group *g)
 	if (g->are_spared_known || !node_group_can(g, PROVIDER_PROTECTS) ||
 	    clock_mono(g->context->clock) < g->guard_after)
 		return;
-	if (guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count, &e)) {
+	if (node_group_forget_guard(g, &e) &&
+	    guard_record_find(h, name, &g->spared_arena, &g->spared, &g->spared_count, &e)) {
 		g->are_spared_known = g->spared;
 		/* Recorded still: nobody has lifted it. */
 		g->must_unguard |= g->spared && !node_group_is_ours(g);
@@ -207,8 +216,11 @@ static void forget_spared(struct node_group *g)
 	g->spared = NULL;
 	g->spared_count = 0;
 	g->are_spared_known = false;
-	if (g->context->history && !guard_record_forget(g->context->history, group_spec_of(g)->name, &e))
-		log_error("protection-not-recorded", LOG_S("group", group_spec_of(g)->name), LOG_E(&e), LOG_END);
+	g->must_forget = g->context->history;
+	if (node_group_forget_guard(g, &e))
+		return;
+	log_error("protection-not-recorded", LOG_S("group", group_spec_of(g)->name), LOG_E(&e), LOG_END);
+	g->guard_after = clock_mono(g->context->clock) + RECORD_AGAIN;
 }
 
 /* Protected machines that are ours to lift. */
@@ -236,12 +248,12 @@ static void guarded(struct provider_call *c)
 	if (!is_done && c->error.kind != ERROR_CANCELLED)
 		log_warn(c->desired ? "machines-not-protected" : "protection-not-lifted",
 			 LOG_S("group", group_spec_of(g)->name), LOG_E(&c->error), LOG_END);
+	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
 	if (!c->desired && is_done)
 		forget_spared(g);
 	else if (!c->desired)
 		g->must_unguard = true;
 	provider_call_release(c);
-	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
 	hand_over(g);
 	if (!g->is_stopped) {
 		g->must_look = true;
@@ -662,6 +674,7 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .calls = access->calls,
 				  .throttle = access->throttle,
 				  .lacks_standby = access->lacks_standby,
+				  .recalled_size = ABSENT,
 				  .accepted = accepted_none() };
 	g->retry =
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));

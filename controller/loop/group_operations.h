@@ -36,4 +36,7 @@ void node_group_stop(struct node_group *g);
  * again before it is idle, so that what others do there is not held up by us. */
 void node_group_hand_over(struct node_group *g);
 bool node_group_is_idle(const struct node_group *g);
+/* Records that nothing is protected there by us any more, where that could not be recorded at once. To be repeated
+ * while it fails: a next life would take what others protect for ours. */
+bool node_group_forget_guard(struct node_group *g, struct error *e) MUST_USE;
 void node_group_close(struct node_group *g);

@@ -372,7 +372,7 @@ static struct start adopted(const struct node_group *g, size_t pool, enum start_
 			       .kind = kind,
 			       .asked_at = clock_now(g->context->clock),
 			       .is_adopted = true,
-			       .is_found = g->is_known,
+			       .is_found = g->is_known || node_group_is_raised(g),
 			       .ends_at_device =
 				       kind != START_REFILL && g->context->runs_work(g->context->user, pool) };
 }
@@ -889,6 +889,16 @@ bool node_group_believes(const struct node_group *g, const struct group_descript
 	       (!g->is_known || !accepted_forgets(&g->accepted, &g->seen, d, began, g->last_failure));
 }
 
+/* By the first look: what comes and is more than an earlier life asked for, others asked for while nobody led. */
+static bool was_raised_unseen(const struct node_group *g)
+{
+	bool comes = false;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		comes |= g->seen.machines[i].state == MACHINE_PENDING && !g->seen.machines[i].is_standby;
+	return comes && g->seen.desired > g->recalled_size;
+}
+
 void node_group_see(struct node_group *g, struct provider_call *c)
 {
 	struct group_description before = g->seen;
@@ -901,6 +911,8 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 	c->arena = (struct arena){ 0 };
 	g->described_at = clock_mono(g->context->clock);
 	removals_hold_size(g);
+	if (!g->is_known && was_raised_unseen(g))
+		g->raised_until = g->described_at + YIELDS;
 	note_never_ran(g, &before);
 	machines_compare(g, &before);
 	arena_release(&held);

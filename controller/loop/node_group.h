@@ -140,6 +140,7 @@ struct node_group {
 	int64_t retried;	    /* launches that ended by themselves, in place of which the cloud launches others */
 	int64_t resized;	    /* times that others changed the size, since the process started */
 	millis raised_until;	    /* clock_mono; others raised it less than ten minutes before that */
+	int64_t recalled_size;	    /* that an earlier life asked for last, of late; ABSENT: none did */
 	int64_t recalled_first;	    /* until the first look: machines that stood by and had never run */
 	bool lacks_standby;	    /* as the policy knows it */
 	bool is_refused;	    /* changes are, and it was told */
@@ -170,6 +171,7 @@ struct node_group {
 	struct arena spared_arena;
 	bool must_hand_over; /* once nothing is under way */
 	bool must_unguard;   /* what we protected in an earlier life is to be lifted, or could not be lifted */
+	bool must_forget;    /* nothing is protected there by us any more, and the record does not say so yet */
 	bool must_look;	     /* described before the last operation, or the last look was not believed */
 	bool is_look_stale;  /* an operation was sent or ended while it was under way */
 	struct retry retry;

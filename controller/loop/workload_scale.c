@@ -11,12 +11,11 @@ static const millis SETTLE_MOST = 10 * SECOND, LOOK_AGAIN = MINUTE;
 /* Pods that a smaller number ends are still there for a moment. */
 static const millis PODS_LINGER = 3 * SECOND;
 
-/* Changes by others within PEACE are one contest: longer than a GitOps controller takes to come round. Of our own time,
- * as theirs. */
+/* Who changes our number so soon after we answered insists: a GitOps controller comes round within three to four
+ * minutes, and we look once a minute. Of our own time, as theirs. */
+static const millis INSISTS = 7 * MINUTE;
+/* A third change within that insists, too: one that comes round more rarely. Who deploys by the hour does not. */
 static const millis PEACE = 30 * MINUTE;
-/* Who sets the same number as last time does so on a schedule, by the hour; who lets ours stand for longer than that
- * deploys now and then, and is answered at once each time. */
-static const millis COMES_ROUND = 90 * MINUTE;
 
 /* Of the world: until the number is set again that nobody was seen to hold, doubled each time. */
 static const millis TRY_FIRST = 10 * MINUTE, TRY_MOST = 6 * HOUR;
@@ -60,7 +59,7 @@ static void take_back(struct live_pool *p, int undone)
 	t->is_left = t->stands = false;
 	t->sentence[0] = '\0';
 	t->undone = undone;
-	t->undone_at = t->answered_at = loop_now(c->loop);
+	t->undone_at = loop_now(c->loop);
 	t->holds = false;
 	p->scale.is = ABSENT;
 }
@@ -71,7 +70,7 @@ static void describe_owner(struct live_pool *p, const struct scale_owner_call *l
 	bool is_new = !t->sentence[0];
 
 	snprintf(t->sentence, sizeof t->sentence,
-		 "%s%.120s sets the replicas of %s %.100s, too, and undid Preheat's number twice: it is left alone %s, "
+		 "%s%.120s sets the replicas of %s %.100s, too, and undoes Preheat's number: it is left alone %s, "
 		 "and only preheat_desired_replicas is published; %s, or set workload.warm: metric",
 		 owners[look->owner].who, look->owner_name, look->kind, look->name, owners[look->owner].until,
 		 owners[look->owner].remedy);
@@ -119,6 +118,12 @@ static void look_at_owner(struct controller *c, struct live_pool *p)
 	scale_owner_start(c->api, &t->look);
 }
 
+/* Somebody else changed our number, and not for the first time. */
+static bool insists(const struct scale_contest *t, millis now)
+{
+	return (t->undone >= 1 && now - t->undone_at <= INSISTS) || (t->undone >= 2 && now - t->undone_before <= PEACE);
+}
+
 /* What stands is not what stood after our last call. */
 static void note_found(struct live_pool *p, const struct scale_call *call)
 {
@@ -126,22 +131,20 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	struct scale_contest *t = &p->scale.contest;
 	millis now = loop_now(c->loop);
 
-	bool has_stood = now - t->answered_at > COMES_ROUND;
-	if (t->undone && now - t->undone_at > PEACE)
-		t->undone = 0;
-	if (has_stood)
-		t->rounds = 0;
-	if (t->holds && call->before != t->held) {
-		bool comes_round = t->is_put_back && call->before == t->put_back && !has_stood;
-		t->undone = comes_round ? 2 : t->undone + 1;
-		t->undone_at = t->answered_at = now;
-		t->put_back = call->before;
+	if (now - t->undone_at > PEACE)
+		t->undone = t->rounds = 0;
+	bool is_undone = t->holds && call->before != t->held;
+	bool must_leave = is_undone && insists(t, now);
+	if (is_undone) {
+		t->undone++;
+		t->undone_before = t->undone_at;
+		t->undone_at = now;
 		t->is_put_back = true;
 	}
 	/* With an error it may have been written all the same. */
 	t->holds = call->error.kind == ERROR_NONE && call->wanted == call->replicas;
 	t->held = call->wanted;
-	if (t->undone < 2 || t->is_left)
+	if (!must_leave)
 		return;
 	t->is_left = true;
 	t->rounds++;

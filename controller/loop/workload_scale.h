@@ -1,8 +1,8 @@
 /*
- * The number of replicas of each pool's workload, through its scale subresource. Somebody else may set it, too: one who
- * changes the number once is a person, and we set it again; who undoes it twice soon, or with the same number within a
- * day, is a second writer, and the number is left to it until it is gone. Pods that it asks for are then demand, as
- * with warm: metric.
+ * The number of replicas of each pool's workload, through its scale subresource. Somebody else may set it, too: who
+ * changes the number now and then is a person or a deployment, and we set it again; who changes ours again within
+ * minutes, or three times within half an hour, is a second writer, and the number is left to it until it is gone. Pods
+ * that it asks for are then demand, as with warm: metric.
  */
 #pragma once
 #include "controller/cluster/scale_owner.h"
@@ -11,17 +11,15 @@ struct controller;
 
 /* What became of the number that we set. Times are of loop_now. */
 struct scale_contest {
-	bool holds;   /* what we want stood after our last call */
-	int64_t held; /* namely that */
-	int undone;   /* times that somebody else changed it, one soon after the other */
-	millis undone_at;
-	bool is_put_back;   /* somebody else has set one */
-	int64_t put_back;   /* namely that, last */
-	millis answered_at; /* since when ours has stood */
-	bool is_left;	    /* to somebody else: nothing is written */
-	bool stands;	    /* an object does it, which can be seen to go; else it is tried again now and then */
-	int rounds;	    /* times that it was left since the last peace */
-	millis look_at;	    /* at who it is */
+	bool holds;			 /* what we want stood after our last call */
+	int64_t held;			 /* namely that */
+	int undone;			 /* times that somebody else changed it since the last peace */
+	millis undone_at, undone_before; /* the last time, and the one before it */
+	bool is_put_back;		 /* somebody else has set one */
+	bool is_left;			 /* to somebody else: nothing is written */
+	bool stands;	/* an object does it, which can be seen to go; else it is tried again now and then */
+	int rounds;	/* times that it was left since the last peace */
+	millis look_at; /* at who it is */
 	millis try_at;
 	char sentence[400]; /* who it is and what to do; "": not left, or not looked at yet */
 	bool is_looking;

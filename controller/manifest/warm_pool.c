@@ -105,6 +105,8 @@ static const struct schema_row metrics_rows[] = {
 	  .help = "Gauge: seconds that loading the weights took." },
 	{ .key = "startupTime", .type = SCHEMA_METRIC, AT(metrics_text, names[13]), .shown = "unset",
 	  .help = "Gauge: seconds from the start of the server until it could serve." },
+	{ .key = "refused", .type = SCHEMA_METRIC, AT(metrics_text, names[METRIC_REFUSED]), .shown = "unset",
+	  .help = "Counter: requests turned away because the server is full. They count as arrived and late." },
 };
 static const struct schema_table metrics_table = { "metrics", sizeof(struct metrics_text), SCHEMA_ROWS(metrics_rows) };
 

@@ -75,7 +75,7 @@ struct scrape_text {
 	struct tls_text tls;
 };
 
-enum { METRIC_NAMES = 14 };
+enum { METRIC_REFUSED = 14, METRIC_NAMES };
 
 /* Names of an engine that we have no table of; in the order of enum custom_name of signals/. */
 struct metrics_text {

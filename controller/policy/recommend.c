@@ -135,6 +135,18 @@ static void follow_deadlines(struct demand_view *v, double need)
 	v->stock_peak = 0;
 }
 
+/*
+ * The replicas of demand that headroom is beyond: the most that a level within the time of a start asked for. What is
+ * given back for a low moment would have to be bought again for the next high one.
+ */
+static int64_t demand_of_bounds(const struct snapshot *s, const struct pool_policy_state *m, const struct estimates *l)
+{
+	const double tolerance = .05;
+	int64_t ticks = 1 + (int64_t)(l->cold.p95 * 1000 / (double)s->interval);
+
+	return ceiling_of(demand_peak(&m->demand, ticks) - tolerance);
+}
+
 /* Headroom is hot capacity beyond demand; the schedule's floor is asked for a lead time before it begins. */
 static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_policy_state *m,
 		       const struct estimates *l, struct recommendation *w)
@@ -146,7 +158,7 @@ static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_
 
 	if (in->schedule_next_at > 0 && in->schedule_next_at - s->now <= (millis)(ahead * 1000))
 		headroom = at_least(headroom, in->schedule_next_floor);
-	int64_t demand = ceiling_of(m->demand.level - .05);
+	int64_t demand = demand_of_bounds(s, m, l);
 	w->floor = headroom > 0 ? demand + headroom : 0;
 	/* At zero, and blind, nothing else tells of need. */
 	w->floor = at_least(w->floor, in->wanted_pods);

@@ -93,14 +93,16 @@ struct cloud_group {
 	struct {
 		bool is_schedule;
 		int64_t from, to;
-		millis at;	 /* of wire_now(); 0: nobody else ever set it */
-		millis shown_at; /* the first read that showed it; 0: none yet */
-	} resized;		 /* by somebody else, last */
-	millis hook;		 /* what is launched is held so long by a lifecycle hook, and boots only then */
-	millis hook_beside;	 /* or boots meanwhile */
-	bool hook_abandons;	 /* and ends what it held */
-	millis end_hook;	 /* what ran and ends is held so long by a lifecycle hook, with power */
-	bool has_ended;		 /* its reservation, as far as the schedule goes */
+		millis at;	  /* of wire_now(); 0: nobody else ever set it */
+		millis shown_at;  /* the first read that showed it; 0: none yet */
+		millis unwatched; /* between the last read before it and the first after it */
+	} resized;		  /* by somebody else, last */
+	millis read_at;		  /* last, as of wire_now() */
+	millis hook;		  /* what is launched is held so long by a lifecycle hook, and boots only then */
+	millis hook_beside;	  /* or boots meanwhile */
+	bool hook_abandons;	  /* and ends what it held */
+	millis end_hook;	  /* what ran and ends is held so long by a lifecycle hook, with power */
+	bool has_ended;		  /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */

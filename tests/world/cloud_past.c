@@ -84,6 +84,9 @@ const struct cloud_group *cloud_shown(struct cloud_group *g)
 {
 	const struct cloud_group *shown = moment_shown(g);
 
+	if (g->read_at <= g->resized.at)
+		g->resized.unwatched = wire_now() - g->read_at;
+	g->read_at = wire_now();
 	if (!g->resized.shown_at && shown->resized.at == g->resized.at)
 		g->resized.shown_at = wire_now();
 	return shown;

@@ -352,14 +352,15 @@ static bool may_be_taken(const struct cloud_group *g, int who)
 	return g->wire != CLOUD_EKS && (!spec || spec->capacity_type == CAPACITY_SPOT);
 }
 
-/* By others, within the ten minutes for which they are let, and a read has shown it. Where machines are launched beside
- * what is there, a call's own read is no look. */
+/* By others, within the ten minutes for which they are let, and a read has shown it to who had looked just before: that
+ * it was more nobody knows who begins later. Where machines are launched beside what is there, a call's own read is no
+ * look. */
 static bool is_lowered(const struct cloud_group *g)
 {
 	millis lowered = sized(g)->lowered_at, shown = g->resized.shown_at;
 
-	return lowered && shown && wire_now() - shown > 10 * SECOND && wire_now() - lowered < 9 * MINUTE &&
-	       (!g->launches || wire_now() - lowered - g->reads.lag > 80 * SECOND);
+	return lowered && shown && g->resized.unwatched < 40 * SECOND && wire_now() - shown > 10 * SECOND &&
+	       wire_now() - lowered < 9 * MINUTE && (!g->launches || wire_now() - lowered - g->reads.lag > 80 * SECOND);
 }
 
 /* What an owner began is never undone. */

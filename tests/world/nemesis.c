@@ -709,12 +709,15 @@ static void autoscaler_gone(struct nemesis_world *w, const struct fault *f)
 		apiserver_delete(o);
 }
 
+/* One that heals, one that comes round, one that deploys. */
 static void gitops(struct nemesis_world *w, const struct fault *f)
 {
+	static const millis each[] = { 3 * MINUTE, 8 * MINUTE, 25 * MINUTE };
 	struct random r = details(f);
+	int64_t replicas = among(&r, 1, 4);
 
 	(void)w;
-	gitops_apply("chat", "argocd-controller", among(&r, 1, 4), 3 * MINUTE);
+	gitops_apply("chat", "argocd-controller", replicas, each[among(&r, 0, 2)]);
 }
 
 static void gitops_gone(struct nemesis_world *w, const struct fault *f)

@@ -1,6 +1,6 @@
 /* A disk that others fill: the oldest ticks go, and what is decided goes on to be recorded and done. */
 #include "controller/web/published.h"
-#include "state/history.h"
+#include "state/guard_record.h"
 #include "state/reserve.h"
 #include "tests/unit/state/failing_disk.h"
 #include "tests/world/laws.h"
@@ -97,6 +97,7 @@ static const char chat_text[] =
 
 static const struct replica_settings alone = { .manifest = chat_text };
 static struct world_app *chat;
+static struct cloud_group *group;
 
 static int set_up(void **state)
 {
@@ -108,7 +109,7 @@ static int set_up(void **state)
 	strangers = 0;
 	is_quota = false;
 	laws_expect_errors(true); /* the log says that it is full */
-	world_group("chat-od", "chat", 1, 0, 8, 1);
+	group = world_group("chat-od", "chat", 1, 0, 8, 1);
 	chat = world_app("chat", 1, 1, "25%");
 	chat->rate = 1;
 	return 0;
@@ -283,6 +284,18 @@ static const char chat_spec[] =
 	":'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{'p50':'15s','p95':'30s'},'image':{'p50':"
 	"'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min':1},'scaleDown':{'after':'5m'}}";
 
+static struct object *create_pool(const char *name, const char *node_group)
+{
+	struct object *pool =
+		apiserver_create(KIND_WARM_POOL, value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool',"
+							  "'metadata':{'name':'%s','namespace':'llm','generation':1},"
+							  "'spec':%s}",
+							  name, chat_spec));
+
+	value_set_text(value_at(pool->value, "spec>nodeGroups")->first, "name", node_group);
+	return pool;
+}
+
 /* It cannot be recorded either: that of before stays in force until it can. */
 static void another_manifest_waits_for_room(void **state)
 {
@@ -290,11 +303,7 @@ static void another_manifest_waits_for_room(void **state)
 
 	(void)state;
 	is_quota = true;
-	struct object *pool =
-		apiserver_create(KIND_WARM_POOL, value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool',"
-							  "'metadata':{'name':'chat','namespace':'llm','generation':1},"
-							  "'spec':%s}",
-							  chat_spec));
+	struct object *pool = create_pool("chat", "chat-od");
 	replica_start(0, &objects);
 	run(HOUR);
 	disk.is_full = true;
@@ -308,6 +317,56 @@ static void another_manifest_waits_for_room(void **state)
 	disk.is_full = false;
 	until(is_grown, 30 * MINUTE);
 	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+}
+
+static int64_t guarded(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += m->is_protected;
+	return count;
+}
+
+static bool is_recorded_as_guarded(void)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct error e = { 0 };
+	struct history *h = history_open(replica_history(0), &e);
+	const char **machines;
+	size_t count;
+
+	assert_non_null(h);
+	assert_true(guard_record_find(h, "chat-od", &a, &machines, &count, &e));
+	history_close(h);
+	return machines;
+}
+
+/* That the cloud may choose among its machines again cannot be recorded, and is once there is room. */
+static void a_group_that_is_left_is_forgotten_once_there_is_room(void **state)
+{
+	static const struct replica_settings objects = { .watches_objects = true };
+
+	(void)state;
+	is_quota = true;
+	group->protects = true;
+	world_group("embed-od", "embed", 1, 0, 8, 0);
+	struct object *pool = create_pool("chat", "chat-od"), *other = create_pool("embed", "embed-od");
+	value_set_text(other->value, "spec>mode", "observe");
+	value_set_text(other->value, "spec>workload>selector>matchLabels>app", "embed");
+	value_set_text(other->value, "spec>workload>scaleTargetRef>name", "embed");
+	replica_start(0, &objects);
+	run(HOUR);
+	assert_true(guarded(group) > 0 && is_recorded_as_guarded());
+	disk.is_full = true;
+	run(MINUTE);
+	apiserver_delete(pool);
+	run(10 * MINUTE);
+	assert_int_equal(guarded(group), 0);
+	assert_true(is_recorded_as_guarded());
+	disk.is_full = false;
+	run(2 * MINUTE);
+	assert_false(is_recorded_as_guarded());
 }
 
 /* --- a follower's disk --- */
@@ -421,6 +480,7 @@ int main(int argc, char **argv)
 		SCENARIO(growth_goes_on_where_a_quota_is_used_up),
 		SCENARIO(a_quota_that_leaves_nothing_is_waited_for),
 		SCENARIO(another_manifest_waits_for_room),
+		SCENARIO(a_group_that_is_left_is_forgotten_once_there_is_room),
 		SCENARIO(a_followers_full_disk_is_its_own),
 		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
 		SCENARIO(a_followers_quota_is_its_own),

@@ -739,6 +739,22 @@ static void what_a_rollout_adds_is_not_called_off(void **state)
 	until(serves_four_at_most, HOUR, "what is not needed goes once that is over");
 }
 
+/* What comes has not been of any use to them yet. */
+static void what_a_person_adds_while_nobody_leads_is_not_called_off(void **state)
+{
+	(void)state;
+	begin();
+	run(15 * MINUTE);
+	replica_kill(0);
+	run(10 * SECOND);
+	cloud_owner_sets(first, first->desired + 2);
+	int64_t changes = first->changes;
+	run(10 * SECOND);
+	replica_start(0, &on_simulated);
+	run(2 * MINUTE);
+	assert_int_equal(first->changes, changes);
+}
+
 /* AZRebalance: one more is launched in the emptier zone before one in the fuller ends. */
 static void what_is_launched_before_another_ends_is_let(void **state)
 {
@@ -1045,6 +1061,7 @@ int main(int argc, char **argv)
 		SCENARIO(the_next_leader_lets_it_too),
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),
 		SCENARIO(what_a_rollout_adds_is_not_called_off),
+		SCENARIO(what_a_person_adds_while_nobody_leads_is_not_called_off),
 		SCENARIO(what_is_launched_before_another_ends_is_let),
 		SCENARIO(spot_that_is_rebalanced_is_let),
 		SCENARIO(a_refresh_is_let),

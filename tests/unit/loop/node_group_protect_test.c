@@ -23,6 +23,25 @@ bool __wrap_guard_record_save(struct history *h, const char *group, const char *
 			    : __real_guard_record_save(h, group, machines, count, e);
 }
 
+bool __real_guard_record_forget(struct history *h, const char *group, struct error *e);
+bool __wrap_guard_record_forget(struct history *h, const char *group, struct error *e);
+bool __wrap_guard_record_forget(struct history *h, const char *group, struct error *e)
+{
+	return is_disk_full ? error_set(e, ERROR_UNAVAILABLE, "the disk is full")
+			    : __real_guard_record_forget(h, group, e);
+}
+
+static bool is_recorded(const struct stage_of_test *t)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char **machines;
+	size_t count;
+	struct error e = { 0 };
+
+	assert_true(guard_record_find(t->history, "g5", &a, &machines, &count, &e));
+	return machines;
+}
+
 /* Two machines that serve, neither of them protected. */
 static struct stage_of_test *two_run(void **state)
 {
@@ -201,10 +220,7 @@ static void what_was_left_protected_is_lifted(void **state)
 /* What somebody protects there later is theirs. */
 static void where_nothing_was_left_protected_it_is_forgotten(void **state)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
 	struct stage_of_test *t = *state;
-	const char **machines;
-	size_t count;
 	struct error e = { 0 };
 
 	assert_true(guard_record_save(t->history, "g5", NULL, 0, &e));
@@ -212,17 +228,59 @@ static void where_nothing_was_left_protected_it_is_forgotten(void **state)
 	cloud.abilities |= PROVIDER_PROTECTS;
 	played_run(t, 2);
 	assert_null(cloud.change);
-	assert_true(guard_record_find(t->history, "g5", &a, &machines, &count, &e));
-	assert_null(machines);
+	assert_false(is_recorded(t));
+}
+
+/* Until it is forgotten it says nothing of whose is whose. */
+static void what_is_not_forgotten_at_once_is_forgotten_later(void **state)
+{
+	struct stage_of_test *t = *state;
+	struct error e = { 0 };
+
+	assert_true(guard_record_save(t->history, "g5", NULL, 0, &e));
+	pause_pool(t);
+	cloud.guarded = 2;
+	cloud.abilities |= PROVIDER_PROTECTS;
+	played_run(t, 2);
+	expect_protect(false);
+	is_disk_full = true;
+	played_answer(ERROR_NONE);
+	cloud.guarded = 2; /* by somebody's hand */
+	for (int i = 0; i < 3; i++) {
+		played_look(t);
+		assert_null(cloud.change);
+		assert_true(is_recorded(t));
+		clock_turn(&t->clock, MINUTE);
+	}
+	is_disk_full = false;
+	played_look(t);
+	assert_null(cloud.change);
+	assert_false(is_recorded(t));
+}
+
+/* A group that is left for good does so until it is forgotten. */
+static void what_was_handed_over_is_forgotten_later_too(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+	struct error e = { 0 };
+
+	protected(t);
+	node_group_hand_over(&t->g);
+	expect_protect(false);
+	is_disk_full = true;
+	played_answer(ERROR_NONE);
+	assert_true(node_group_is_idle(&t->g));
+	assert_false(node_group_forget_guard(&t->g, &e));
+	assert_true(is_recorded(t));
+	is_disk_full = false;
+	assert_true(node_group_forget_guard(&t->g, &e));
+	assert_false(is_recorded(t));
 }
 
 /* For the next life, and for who tells that a group is left as it is. */
 static void what_could_not_be_lifted_stays_recorded(void **state)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
 	struct stage_of_test *t = two_run(state);
-	const char **machines;
-	size_t count;
 	struct error e = { 0 };
 
 	protected(t);
@@ -230,8 +288,8 @@ static void what_could_not_be_lifted_stays_recorded(void **state)
 	expect_protect(false);
 	played_answer(ERROR_UNAVAILABLE);
 	assert_true(t->g.must_unguard);
-	assert_true(guard_record_find(t->history, "g5", &a, &machines, &count, &e));
-	assert_non_null(machines);
+	assert_true(node_group_forget_guard(&t->g, &e));
+	assert_true(is_recorded(t));
 }
 
 /* Else a next life would take ours for somebody's. */
@@ -275,6 +333,8 @@ int main(void)
 		TEST(what_is_not_ours_is_neither_protected_nor_handed_over),
 		TEST(what_was_left_protected_is_lifted),
 		TEST(where_nothing_was_left_protected_it_is_forgotten),
+		TEST(what_is_not_forgotten_at_once_is_forgotten_later),
+		TEST(what_was_handed_over_is_forgotten_later_too),
 		TEST(what_could_not_be_lifted_stays_recorded),
 		TEST(nothing_is_lifted_where_nothing_may_change),
 		TEST(nothing_is_protected_before_it_is_known_whose_is_whose),

@@ -1,4 +1,6 @@
 /* Sizes, money, modes and refusals: what holds a wish, and by which name. */
+#include "base/exact.h"
+#include "base/random.h"
 #include "tests/unit/policy/toy.h"
 
 static void limits_hold_and_are_named(void **state)
@@ -50,6 +52,69 @@ static void headroom_is_beyond_demand_and_follows_the_schedule(void **state)
 	assert_in_range(toy_ready(&t), 13, 15);
 	toy_run(&t, 15 * MINUTE);
 	assert_true(toy_ready(&t) >= 18);
+	toy_end(&t);
+}
+
+/* In twelve hours of Poisson arrivals at that level, after the first two. */
+static int64_t count_moves_of_the_floor(uint64_t seed, int64_t slots, double level)
+{
+	struct random chance = random_stream(seed, "bounds-test");
+	struct toy t;
+	int64_t moves = 0, floor = 0;
+
+	toy_init(&t, 1);
+	t.slots = (double)slots;
+	t.pool.max_sequences = slots;
+	t.pool.headroom_min = 2;
+	toy_begin(&t, (int64_t)level + 3);
+	for (int i = 0; i < 14 * 240; i++) {
+		double noise = exact_sqrt(level * t.service / (t.slots * TICK / 1000)) * random_normal(&chance);
+		t.demand = level + noise > 0 ? level + noise : 0;
+		const struct pool_decision *d = toy_tick(&t);
+		moves += i >= 2 * 240 && d->floor != floor;
+		floor = d->floor;
+		assert_true(floor * 1000 >= d->level_milli + 2000 - 50);
+	}
+	toy_end(&t);
+	return moves;
+}
+
+/* Each move buys a machine or gives one back. Without the memory of a lead time 3292, 3233 and 6307 of them. */
+static void noise_about_a_whole_number_does_not_move_the_floor(void **state)
+{
+	static const struct {
+		int64_t slots;
+		double from;
+		int64_t most;
+	} cases[] = { { 8, 3, 500 }, { 100, 10, 300 }, { 100, 40, 500 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t moves = 0;
+		for (int tenth = 0; tenth < 10; tenth++)
+			moves += count_moves_of_the_floor((uint64_t)tenth + 1, cases[i].slots,
+							  cases[i].from + .05 + .1 * tenth);
+		if (moves > cases[i].most)
+			fail_msg("from %.0f replicas of %lld sequences: %lld moves", cases[i].from,
+				 (long long)cases[i].slots, (long long)moves);
+	}
+}
+
+/* What headroom is beyond does not stay up for longer than a start takes. */
+static void the_floor_follows_demand_down(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.headroom_min = 3;
+	toy_begin(&t, 30);
+	t.demand = 20;
+	toy_run(&t, HOUR);
+	assert_int_equal(t.plan.decision.floor, 23);
+	t.demand = 5;
+	toy_run(&t, 10 * MINUTE);
+	assert_int_equal(t.plan.decision.floor, 8);
 	toy_end(&t);
 }
 
@@ -215,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_hold_and_are_named),
 		cmocka_unit_test(headroom_is_beyond_demand_and_follows_the_schedule),
+		cmocka_unit_test(noise_about_a_whole_number_does_not_move_the_floor),
+		cmocka_unit_test(the_floor_follows_demand_down),
 		cmocka_unit_test(a_budget_is_kept_at_the_price_of_each_group),
 		cmocka_unit_test(a_group_that_loses_its_smallest_size_gets_it_back),
 		cmocka_unit_test(headroom_has_a_ceiling),

@@ -69,13 +69,14 @@ static void a_page_is_read_by_a_persons_names(void **state)
 							 [CUSTOM_KV_CACHE] = "cache",
 							 [CUSTOM_QUEUE_WAIT] = "wait_seconds",
 							 [CUSTOM_FIRST_TOKEN] = "ttft{phase=\"all\"}",
-							 [CUSTOM_STARTUP_TIME] = "boot_seconds" };
+							 [CUSTOM_STARTUP_TIME] = "boot_seconds",
+							 [CUSTOM_REFUSED] = "answers{code=\"429\"}" };
 	static const char text[] =
 		"requests{state=\"running\",m=\"a\"} 3\nrequests{state=\"running\",m=\"b\"} 4\n"
 		"requests{state=\"waiting\"} 2\nrequests{state=\"done\"} 99\ncache 0.5\ncache{m=\"b\"} 0.25\n"
 		"wait_seconds_bucket{le=\"1\"} 5\nwait_seconds_bucket{le=\"+Inf\"} 9\nwait_seconds_count 9\n"
 		"ttft_bucket{phase=\"all\",le=\"0.1\"} 7\nttft_bucket{phase=\"one\",le=\"0.1\"} 1\n"
-		"ttft_count{phase=\"all\"} 8\nboot_seconds 12.5\n";
+		"ttft_count{phase=\"all\"} 8\nboot_seconds 12.5\nanswers{code=\"429\"} 6\nanswers{code=\"200\"} 70\n";
 	struct arena a = { 0 };
 	struct engine_metrics m = custom_metrics(given, &a);
 	struct page_content c;
@@ -89,13 +90,15 @@ static void a_page_is_read_by_a_persons_names(void **state)
 	assert_int_equal(c.startup_ms, 12500);
 	assert_int_equal(c.rank[ENGINE_STARTED], 1);
 	assert_int_equal(c.rank[ENGINE_COMPLETED], -1);
-	int64_t started = 0, buckets = 0;
+	int64_t started = 0, refused = 0, buckets = 0;
 	for (size_t i = 0; i < c.series_count; i++) {
 		enum engine_quantity q = m.rows[c.series[i].row].quantity;
 		started += q == ENGINE_STARTED ? c.series[i].value : 0;
+		refused += q == ENGINE_REFUSED ? c.series[i].value : 0;
 		buckets += engine_is_bucket(q);
 	}
 	assert_int_equal(started, 8000);
+	assert_int_equal(refused, 6000);
 	assert_int_equal(buckets, 3);
 	page_content_release(&c);
 
