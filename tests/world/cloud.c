@@ -230,7 +230,7 @@ static void stop(struct cloud_machine *m)
 {
 	m->group->desired--;
 	m->group->standby++;
-	m->is_to_run = m->is_instant = m->is_protected = m->is_taken = false;
+	m->is_to_run = m->is_instant = m->is_protected = m->is_taken = m->is_recommended = false;
 	if (m->step == STEP_RUNNING)
 		enter(m, STEP_STOPPING, 30 * SECOND);
 }
@@ -517,11 +517,13 @@ void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 	cloud_note_past(g);
 }
 
-struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
+struct cloud_machine *cloud_owner_adds(struct cloud_group *g, const struct cloud_machine *in_place_of)
 {
 	cloud_note_past(g);
 	struct cloud_machine *warm = g->warm.exists ? wake_one(g, CLOUD_OWNER) : NULL;
-	return warm ? warm : launch(g, true, CLOUD_OWNER);
+	struct cloud_machine *m = warm ? warm : launch(g, true, CLOUD_OWNER);
+	snprintf(m->replaces, sizeof m->replaces, "%s", in_place_of ? in_place_of->id : "");
+	return m;
 }
 
 void cloud_owner_removes(struct cloud_machine *m)
@@ -538,7 +540,7 @@ void cloud_owner_ends(struct cloud_machine *m)
 
 void cloud_owner_replaces(struct cloud_machine *m)
 {
-	cloud_owner_adds(m->group);
+	cloud_owner_adds(m->group, m);
 	cloud_owner_ends(m);
 }
 

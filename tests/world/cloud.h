@@ -22,12 +22,14 @@ struct cloud_machine {
 	struct cloud_machine *next;
 	struct cloud_group *group;
 	char id[48], token[80];
+	char replaces[48]; /* in whose place an owner launched it; "": in nobody's */
 	enum machine_step step;
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
-	bool has_run;	 /* else its first start is that of a new one, though it was stopped */
-	bool was_to_run; /* it was bought or woken to serve */
-	bool is_spared;	 /* cancelled too late */
+	bool is_recommended; /* spot: to be replaced, as it may be taken soon */
+	bool has_run;	     /* else its first start is that of a new one, though it was stopped */
+	bool was_to_run;     /* it was bought or woken to serve */
+	bool is_spared;	     /* cancelled too late */
 	bool never_registers, has_no_device;
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
@@ -73,6 +75,7 @@ struct cloud_group {
 	bool deallocates;   /* on AKS: what a lower count ends is stopped (scaleDownMode Deallocate) */
 	bool deletes_named; /* there: deleteMachines deletes all the same */
 	bool has_zones;	    /* there: several, and which machines a lower count ends nobody knows */
+	bool is_spot;
 	bool keeps_node;    /* of a stopped machine */
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
@@ -170,7 +173,7 @@ void cloud_owner_replaces(struct cloud_machine *m);
 /* Another image for it: away for a while, then there again under the same name. */
 void cloud_owner_reimages(struct cloud_machine *m);
 /* One more than the size asks for: whoever replaces begins so, and ends another later. */
-struct cloud_machine *cloud_owner_adds(struct cloud_group *g);
+struct cloud_machine *cloud_owner_adds(struct cloud_group *g, const struct cloud_machine *in_place_of);
 void cloud_owner_ends(struct cloud_machine *m);	       /* without a change of the size */
 void cloud_owner_removes(struct cloud_machine *m);     /* and lowers the size by one */
 int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */

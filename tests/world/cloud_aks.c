@@ -66,6 +66,8 @@ static void write_pool(const struct cloud_group *g, struct buf *out)
 		   ",\"vmSize\":\"%s\",\"mode\":\"User\",\"type\":\"VirtualMachineScaleSets\",\"osType\":\"Linux\","
 		   "\"powerState\":{\"code\":\"Running\"},\"provisioningState\":\"%s\"",
 		   g->name, g->operation.number, g->desired, g->instance_type, state_of(g));
+	if (g->is_spot)
+		buf_text(out, ",\"scaleSetPriority\":\"Spot\"");
 	if (g->deallocates)
 		buf_printf(out, ",\"scaleDownMode\":\"Deallocate\",\"availabilityZones\":[\"1\"%s]",
 			   g->has_zones ? ",\"2\"" : "");

@@ -493,9 +493,9 @@ static void serve_nodegroup(struct wire_call *c)
 		return;
 	}
 	snprintf(text, sizeof text,
-		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"%s\",\"capacityType\":\"ON_DEMAND\","
+		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"%s\",\"capacityType\":\"%s\","
 		 "\"resources\":{\"autoScalingGroups\":[{\"name\":\"asg-%s\"}]}}}",
-		 g->name, g->busy_with ? "UPDATING" : "ACTIVE", g->name);
+		 g->name, g->busy_with ? "UPDATING" : "ACTIVE", g->is_spot ? "SPOT" : "ON_DEMAND", g->name);
 	wire_answer(c, 200, NULL, text);
 }
 

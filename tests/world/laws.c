@@ -867,6 +867,20 @@ static void look_at_raised(const struct cloud_call *c)
 	}
 }
 
+/* Whoever replaces launches first and ends the other then: who ends the one leaves the owner with neither. */
+static void look_at_replacement(const struct cloud_call *c)
+{
+	for (size_t i = 0; i < c->id_count; i++) {
+		const struct cloud_machine *m = cloud_find(c->ids[i]);
+		const struct cloud_machine *old = m && *m->replaces ? cloud_find(m->replaces) : NULL;
+		if (old && old->is_to_run && !m->is_taken && m->step != STEP_TERMINATING && !is_given_up(m) &&
+		    wire_now() - m->launched > 30 * SECOND)
+			laws_break("owner_is_let",
+				   "%s of %s names %s, and %s, in whose place it was launched, is there", c->verb,
+				   c->group->name, m->id, old->id);
+	}
+}
+
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
@@ -900,6 +914,7 @@ static void before_call(const struct cloud_call *c)
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
 	look_at_victims(c);
 	look_at_raised(c);
+	look_at_replacement(c);
 }
 
 static void called(const struct cloud_call *c)

@@ -119,7 +119,7 @@ static void scale_up(struct owner *o)
 
 	o->size = g->desired;
 	if (g->wire == CLOUD_AKS) {
-		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(g)->id);
+		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(g, NULL)->id);
 	} else {
 		g->max += OWNER_SURGE;
 		cloud_owner_sets(g, g->desired + OWNER_SURGE);
@@ -211,8 +211,10 @@ static void rebalance(struct owner *o)
 		o->old_count--;
 		return;
 	}
+	if (old && is_spot && old->group->is_spot)
+		old->is_recommended = true;
 	if (old && !*o->extra) {
-		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(o->group)->id);
+		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(o->group, old)->id);
 		next_in(o, SETTLES);
 		return;
 	}

@@ -159,7 +159,8 @@ struct world_app *world_app(const char *name, int64_t replicas, int gpus, const 
 			 "'spec':{'replicas':%" PRId64 ",'selector':{'matchLabels':{'app':'%s'}},'template':{"
 			 "'metadata':{'labels':{'app':'%s'}},'spec':{'terminationGracePeriodSeconds':600,"
 			 "'nodeSelector':{'pool':'%s'},'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists',"
-			 "'effect':'NoSchedule'}],'containers':[{'name':'server','image':'%s:1','resources':{"
+			 "'effect':'NoSchedule'},{'key':'kubernetes.azure.com/scalesetpriority','operator':"
+			 "'Exists','effect':'NoSchedule'}],'containers':[{'name':'server','image':'%s:1','resources':{"
 			 "'requests':{'nvidia.com/gpu':'%d'},'limits':{'nvidia.com/gpu':'%d'}}}]}}}}",
 			 name, NAMESPACE, replicas, name, name, name, name, gpus, gpus));
 	if (*max_unavailable)
@@ -241,6 +242,9 @@ static struct object *register_node(const struct cloud_machine *m)
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
 		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, id);
+	if (g->is_spot && g->wire == CLOUD_AKS)
+		value_add(value_at(v, "spec>taints"), value_of("{'key':'kubernetes.azure.com/scalesetpriority','value':"
+							       "'spot','effect':'NoSchedule'}"));
 	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
@@ -270,6 +274,38 @@ static void forget_pods(const char *node)
 	}
 }
 
+/* As each cloud's own program tells of it: of what will be taken, and of what may be. */
+static const char recommendation[] = "aws-node-termination-handler/rebalance-recommendation";
+static const char *const notices[] = { [CLOUD_SIMULATED] = "simulated.preheat.dev/spot-taken",
+				       [CLOUD_EKS] = "aws-node-termination-handler/spot-itn",
+				       [CLOUD_AKS] = "remediator.kubernetes.azure.com/unschedulable",
+				       recommendation };
+
+/* False: it was there. */
+static bool put_on(struct object *node, const char *key)
+{
+	struct value *taints = value_at(node->value, "spec>taints");
+
+	for (const struct value *t = taints->first; t; t = t->next)
+		if (value_is(t, "key", key))
+			return false;
+	value_add(taints, value_of("{'key':'%s','effect':'NoSchedule'}", key));
+	apiserver_changed(node);
+	return true;
+}
+
+static void give_notice(const struct cloud_machine *m, struct object *node)
+{
+	const char *key = notices[m->group->is_spot ? m->group->wire : CLOUD_SIMULATED];
+
+	if (m->is_taken && put_on(node, key) && m->group->is_spot && m->group->wire == CLOUD_AKS) {
+		set_condition(value_at(node->value, "status"), "PreemptScheduled", true, "PreemptScheduled");
+		apiserver_changed(node);
+	}
+	if (m->is_recommended && m->group->wire == CLOUD_EKS)
+		put_on(node, recommendation);
+}
+
 /* A taint; whether it was there. */
 static bool take_off(struct object *node, const char *key)
 {
@@ -296,8 +332,8 @@ static void lose_node(struct object *node, bool keeps)
 	} else if (is_node_ready(node)) {
 		set_condition(value_at(node->value, "status"), "Ready", false, "NodeShutdown");
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", NULL);
-		take_off(node, "simulated.preheat.dev/spot-taken");
-		value_set(node->value, "metadata>labels>taken", NULL);
+		for (size_t i = 0; i < sizeof notices / sizeof *notices; i++)
+			take_off(node, notices[i]);
 		apiserver_changed(node);
 	}
 }
@@ -357,12 +393,7 @@ static void kubelet(const struct cloud_machine *m)
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", value_of("'%d'", m->group->gpus));
 		apiserver_changed(node);
 	}
-	if (m->is_taken && !strstr(value_text(node->value, "metadata>labels>taken"), "y")) {
-		value_set_text(node->value, "metadata>labels>taken", "y");
-		value_add(value_at(node->value, "spec>taints"),
-			  value_of("{'key':'simulated.preheat.dev/spot-taken','effect':'NoSchedule'}"));
-		apiserver_changed(node);
-	}
+	give_notice(m, node);
 }
 
 static void machine_gone(struct cloud_machine *m)

@@ -29,7 +29,7 @@ struct world_drawn {
 	int64_t floor;
 	bool has_training, launches;
 	/* Streams of their own: what else is drawn follows from the seed as it did. */
-	struct random machines, reservations, standbys;
+	struct random machines, reservations, standbys, spots;
 	bool are_large;	    /* machines hold several GPUs */
 	bool deletes_named; /* AKS, where it deallocates */
 	int64_t replica_gpus;
@@ -149,6 +149,8 @@ static int64_t draw_standby(struct world_drawn *d, struct cloud_group *g)
 {
 	if (asked.mode != NEMESIS_OWNERS || d->wire == CLOUD_SIMULATED || among_standbys(d, 1, 100) > 70)
 		return 0;
+	if (g->is_spot) /* EKS keeps none of those; AKS ends them, or its count is nobody's wish */
+		return 0;
 	return d->wire == CLOUD_AKS ? draw_deallocation(d, g) : draw_warm_pool(d, g);
 }
 
@@ -167,13 +169,17 @@ static void draw_groups(struct world_drawn *d)
 		struct cloud_group *g = d->w.groups[i] = add_group(d, names[i], "chat", size, max, initial);
 		g->keeps_node = chance(d, 50);
 		g->ends_at = ends_at;
+		g->is_spot = random_next(&d->spots) % 100 < 50 && !i && !ends_at && asked.mode == NEMESIS_OWNERS;
 		standby = standby ? standby : draw_standby(d, g);
 		g->standby_max = standby;
 		write_place(d, names[i], size, standby && !g->warm.exists ? "autoScalingGroup" : "existing", &d->spec);
 		buf_printf(&d->spec,
 			   ",\"zone\":\"z1\",\"capacityType\":\"%s\",\"pricePerHour\":%d.5,"
 			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
-			   ends_at ? "reserved" : "on-demand", ((int)i + 1) * (int)sizes[size].gpus, min, max);
+			   ends_at	? "reserved"
+			   : g->is_spot ? "spot"
+					: "on-demand",
+			   ((int)i + 1) * (int)sizes[size].gpus, min, max);
 		if (standby)
 			buf_printf(&d->spec,
 				   ",\"standby\":{\"max\":%" PRId64
@@ -257,6 +263,7 @@ static void draw_world(struct world_drawn *d, uint64_t seed)
 	d->machines = random_stream(seed, "machines");
 	d->reservations = random_stream(seed, "reservations");
 	d->standbys = random_stream(seed, "standbys");
+	d->spots = random_stream(seed, "spots");
 	d->deletes_named = among_standbys(d, 0, 1);
 	d->are_large = among_machines(d, 1, 100) > 40;
 	d->w.traffic = d->are_large ? 4 : 1;

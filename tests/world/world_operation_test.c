@@ -722,7 +722,7 @@ static void what_a_rollout_adds_is_not_called_off(void **state)
 	begin();
 	first->only_grows = true;
 	char added[48];
-	snprintf(added, sizeof added, "%s", cloud_owner_adds(first)->id);
+	snprintf(added, sizeof added, "%s", cloud_owner_adds(first, NULL)->id);
 	int64_t changes = first->changes;
 	run(30 * MINUTE);
 	const struct object *node = world_node_of(added);
