@@ -6,6 +6,7 @@
 #include "controller/loop/controller.h"
 #include "tests/unit/manifest/loaded.h"
 #include "tests/world/laws.h"
+#include "tests/world/node_marks.h"
 #include "tests/world/replica.h"
 #include "tests/world/services.h"
 
@@ -205,29 +206,6 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 
 /* --- nodes --- */
 
-static void set_condition(struct value *status, const char *type, bool is_so, const char *reason)
-{
-	struct value *list = value_at(status, "conditions"), *c = list ? list->first : NULL;
-	char at[32];
-
-	if (!list) {
-		value_set(status, "conditions", value_of("[]"));
-		list = value_at(status, "conditions");
-	}
-	while (c && !value_is(c, "type", type))
-		c = c->next;
-	if (!c) {
-		c = value_of("{'type':'%s'}", type);
-		value_add(list, c);
-	}
-	if (!value_is(c, "status", is_so ? "True" : "False")) {
-		apiserver_time(WIRE_EPOCH + wire_now(), at);
-		value_set_text(c, "lastTransitionTime", at);
-	}
-	value_set_text(c, "status", is_so ? "True" : "False");
-	value_set_text(c, "reason", reason);
-}
-
 static struct object *register_node(const struct cloud_machine *m)
 {
 	static const char *const labels[] = { "simulated.preheat.dev/node-group", "eks.amazonaws.com/nodegroup",
@@ -245,7 +223,7 @@ static struct object *register_node(const struct cloud_machine *m)
 	if (g->is_spot && g->wire == CLOUD_AKS)
 		value_add(value_at(v, "spec>taints"), value_of("{'key':'kubernetes.azure.com/scalesetpriority','value':"
 							       "'spot','effect':'NoSchedule'}"));
-	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
+	condition_set(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
 	if (!n)
@@ -274,66 +252,15 @@ static void forget_pods(const char *node)
 	}
 }
 
-/* As each cloud's own program tells of it: of what will be taken, and of what may be. */
-static const char recommendation[] = "aws-node-termination-handler/rebalance-recommendation";
-static const char *const notices[] = { [CLOUD_SIMULATED] = "simulated.preheat.dev/spot-taken",
-				       [CLOUD_EKS] = "aws-node-termination-handler/spot-itn",
-				       [CLOUD_AKS] = "remediator.kubernetes.azure.com/unschedulable",
-				       recommendation };
-
-/* False: it was there. */
-static bool put_on(struct object *node, const char *key)
-{
-	struct value *taints = value_at(node->value, "spec>taints");
-
-	for (const struct value *t = taints->first; t; t = t->next)
-		if (value_is(t, "key", key))
-			return false;
-	value_add(taints, value_of("{'key':'%s','effect':'NoSchedule'}", key));
-	apiserver_changed(node);
-	return true;
-}
-
-static void give_notice(const struct cloud_machine *m, struct object *node)
-{
-	const char *key = notices[m->group->is_spot ? m->group->wire : CLOUD_SIMULATED];
-
-	if (m->is_taken && put_on(node, key) && m->group->is_spot && m->group->wire == CLOUD_AKS) {
-		set_condition(value_at(node->value, "status"), "PreemptScheduled", true, "PreemptScheduled");
-		apiserver_changed(node);
-	}
-	if (m->is_recommended && m->group->wire == CLOUD_EKS)
-		put_on(node, recommendation);
-}
-
-/* A taint; whether it was there. */
-static bool take_off(struct object *node, const char *key)
-{
-	struct value *taints = value_at(node->value, "spec>taints"), *rest = value_of("[]");
-	bool is_there = false;
-
-	for (const struct value *t = taints->first; t; t = t->next)
-		if (value_is(t, "key", key))
-			is_there = true;
-		else
-			value_add(rest, value_copy(t));
-	if (is_there)
-		value_set(node->value, "spec>taints", rest);
-	else
-		value_free(rest);
-	return is_there;
-}
-
 static void lose_node(struct object *node, bool keeps)
 {
 	forget_pods(node->name);
 	if (!keeps) {
 		apiserver_delete(node);
 	} else if (is_node_ready(node)) {
-		set_condition(value_at(node->value, "status"), "Ready", false, "NodeShutdown");
+		condition_set(value_at(node->value, "status"), "Ready", false, "NodeShutdown");
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", NULL);
-		for (size_t i = 0; i < sizeof notices / sizeof *notices; i++)
-			take_off(node, notices[i]);
+		node_notice_over(node);
 		apiserver_changed(node);
 	}
 }
@@ -358,7 +285,7 @@ const char *world_unrest(void)
 /* The node controller notices a while after the kubelet that a node is ready: until then pods are kept away. */
 static void lift_not_ready(struct object *node)
 {
-	if (take_off(node, "node.kubernetes.io/not-ready"))
+	if (node_untaint(node, "node.kubernetes.io/not-ready"))
 		apiserver_changed(node);
 }
 
@@ -384,7 +311,7 @@ static void kubelet(const struct cloud_machine *m)
 		return;
 	bool is_ready = is_node_ready(node), has_gpus = value_at(node->value, "status>allocatable>nvidia.com/gpu");
 	if (up >= reg && !is_ready) {
-		set_condition(value_at(node->value, "status"), "Ready", true, "KubeletReady");
+		condition_set(value_at(node->value, "status"), "Ready", true, "KubeletReady");
 		apiserver_changed(node);
 	}
 	if (up >= reg + noticed)
@@ -393,7 +320,7 @@ static void kubelet(const struct cloud_machine *m)
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", value_of("'%d'", m->group->gpus));
 		apiserver_changed(node);
 	}
-	give_notice(m, node);
+	node_give_notice(m, node);
 }
 
 static void machine_gone(struct cloud_machine *m)
@@ -714,7 +641,7 @@ static void bind(struct object *pod, const struct object *node)
 	struct random r = random_stream(world.seed, pod->name);
 
 	value_set_text(pod->value, "spec>nodeName", node->name);
-	set_condition(value_at(pod->value, "status"), "PodScheduled", true, "");
+	condition_set(value_at(pod->value, "status"), "PodScheduled", true, "");
 	life->bound = wire_now();
 	if (is_prefetch(pod)) {
 		apiserver_changed(pod);
@@ -755,7 +682,7 @@ static void schedule(struct object *pod)
 	if (best) {
 		bind(pod, best);
 	} else if (!status) {
-		set_condition(value_at(pod->value, "status"), "PodScheduled", false, "Unschedulable");
+		condition_set(value_at(pod->value, "status"), "PodScheduled", false, "Unschedulable");
 		apiserver_changed(pod);
 		if (life_of(pod)->is_engine)
 			preempt(pod);
@@ -810,19 +737,19 @@ static void run_pod(struct object *pod)
 		value_set(status, "podIP", value_of("'10.0.%d.%d'", life->ip / 250, life->ip % 250 + 1));
 		value_set(status, "containerStatuses",
 			  value_of("[{'name':'server','ready':false,'state':{'running':{'startedAt':'%s'}}}]", at));
-		set_condition(status, "Ready", false, "ContainersNotReady");
+		condition_set(status, "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
 	if (life->is_ready && a && a->is_unready && !pod_is_going(pod)) {
 		life->is_ready = false;
-		set_condition(status, "Ready", false, "ContainersNotReady");
+		condition_set(status, "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
 	if (life->is_up && !life->is_ready && !(a && a->is_unready) && wire_now() >= life->loaded &&
 	    !pod_is_going(pod)) {
 		life->is_ready = true;
 		life->ready_since = wire_now();
-		set_condition(status, "Ready", true, "");
+		condition_set(status, "Ready", true, "");
 		apiserver_changed(pod);
 	}
 }
@@ -838,7 +765,7 @@ static bool has_ended(struct object *pod)
 		life->ends = wire_now() + 600 * SECOND;
 	if (life->is_ready) {
 		life->is_ready = false;
-		set_condition(value_at(pod->value, "status"), "Ready", false, "ContainersNotReady");
+		condition_set(value_at(pod->value, "status"), "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
 	if (app_of(pod) && app_of(pod)->holds_pods)
