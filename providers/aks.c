@@ -442,18 +442,22 @@ static void note_deleted(struct aks_call *x, const struct group_description *d)
 /* One that was to be deleted before its node ever came has none to tell that it was stopped instead. */
 static void mark_named(struct aks_call *x, struct group_description *d, int64_t surplus)
 {
+	const struct provider_call *c = x->base.call;
 	struct aks_memory *memory = memory_of(x);
 	CLEANUP(buf_release) struct buf kept = { 0 };
 
 	for (size_t i = 0; i < d->machine_count && surplus > 0; i++) {
 		struct machine *m = &d->machines[i];
-		if (m->state != MACHINE_RUNNING || !was_named(memory, m->id))
+		if (m->state != MACHINE_RUNNING || !was_named(memory, m->id) ||
+		    !text_is_among(m->id, c->nodeless, c->nodeless_count))
 			continue;
-		m->state = MACHINE_STOPPED;
+		m->state = d->is_busy ? MACHINE_STOPPING : MACHINE_STOPPED;
 		m->is_standby = true;
 		surplus--;
 		buf_printf(&kept, "\n%s\n", m->id);
 	}
+	if (d->is_busy)
+		return;
 	buf_clear(&memory->named);
 	buf_append(&memory->named, kept.text ? kept.text : "", kept.len);
 }
@@ -480,8 +484,7 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 			m->state = MACHINE_WAKING;
 		}
 	}
-	if (!d->is_busy)
-		mark_named(x, d, surplus);
+	mark_named(x, d, surplus);
 }
 
 /*

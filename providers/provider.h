@@ -167,6 +167,8 @@ struct provider_call {
 	 * For clouds that do not tell which machines stand by. Of any verb. */
 	const char *const *unready;
 	size_t unready_count;
+	const char *const *nodeless; /* machines that have no node at all */
+	size_t nodeless_count;
 	millis timeout; /* of all of it; 0: the provider's own */
 	void (*done)(struct provider_call *);
 	void *user;

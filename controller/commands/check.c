@@ -306,8 +306,8 @@ static bool leaves_out(void *user, const struct object_kind *kind, const struct 
 	(void)user;
 	if (!kind->is_optional || why->kind != ERROR_AUTH)
 		return false;
-	fprintf(stderr, "%s check: %s were not read, and nothing is said about them: %s\n", command_program(),
-		kind->plural, why->message);
+	fprintf(stderr, "%s check: %s were not read, as if there were none: %s\n", command_program(), kind->plural,
+		why->message);
 	return true;
 }
 

@@ -175,11 +175,20 @@ static size_t masked_length(const char *text, const char **instead)
 	return uuid_length(text);
 }
 
+/* Nothing of a word stands before it: also behind \n, \u0022 and %3A. */
+static bool begins_word(const char *text, const char *p)
+{
+	ptrdiff_t before = p - text;
+
+	return !before || !isalnum((unsigned char)p[-1]) || (before > 1 && p[-2] == '\\') ||
+	       (before > 2 && p[-3] == '%') || (before > 5 && p[-6] == '\\' && p[-5] == 'u');
+}
+
 /* Account numbers and subscriptions become those of examples. */
 static void write_masked(const char *text, struct buf *out)
 {
 	for (const char *p = text; *p;) {
-		bool begins = p == text || !isalnum((unsigned char)p[-1]);
+		bool begins = isalnum((unsigned char)*p) && begins_word(text, p);
 		const char *instead;
 		size_t len = begins ? masked_length(p, &instead) : 0;
 

@@ -247,14 +247,15 @@ static const struct scaler_maker *maker_of(const struct scaler *s, const char **
 /* What was made for an object that is here is that, not one more. */
 static bool is_made_by_another(const struct check_run *c, const struct scaler *s)
 {
-	const char *name;
-	const struct scaler_maker *maker = maker_of(s, &name);
-
-	for (size_t i = 0; maker && i < c->contract->scaler_count; i++) {
+	for (size_t i = 0; i < c->contract->scaler_count; i++) {
 		const struct object *other = &c->contract->scalers[i].object;
-		if (!strcmp(other->ref.kind, maker->kind) && !strcmp(other->ref.name, name) &&
-		    same_namespace(other, &s->object))
-			return true;
+		if (other->ref.at == s->object.ref.at || !same_namespace(other, &s->object))
+			continue;
+		for (size_t k = 0; k < sizeof scaler_makers / sizeof *scaler_makers; k++) {
+			const char *name = label_of(&s->object.labels, scaler_makers[k].label);
+			if (name && !strcmp(other->ref.kind, scaler_makers[k].kind) && !strcmp(other->ref.name, name))
+				return true;
+		}
 	}
 	return false;
 }

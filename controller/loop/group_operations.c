@@ -102,12 +102,21 @@ static void ongoing_settle(struct node_group *g)
 
 /* --- calls --- */
 
-/* Which machines' nodes are not ready, with a call that is about to start; the arena is kept until its done(). */
+/* Which machines' nodes are not ready, or not there, with a call that is about to start; the arena is kept until its
+ * done(). */
 static void tell_unready(struct node_group *g, struct provider_call *c, struct arena *a)
 {
 	arena_clear(a);
 	if (g->context->unready)
 		c->unready_count = g->context->unready(g->context->user, g->index, a, &c->unready);
+	const char **nodeless = arena_array(a, const char *, g->seen.machine_count);
+	c->nodeless = nodeless;
+	c->nodeless_count = 0;
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const char *id = g->seen.machines[i].id;
+		if (!g->context->node_stages(g->context->user, id).registered)
+			nodeless[c->nodeless_count++] = arena_strdup(a, id, strlen(id));
+	}
 }
 
 static void node_group_plan_look(struct node_group *g, millis after);

@@ -128,6 +128,17 @@ static void use_next_manifest(struct controller *c)
 	fleet_tell_cluster(c);
 }
 
+/* What could not be recorded before is tried once more. */
+static void forget_guards(struct controller *c)
+{
+	struct error e = { 0 };
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (!node_group_forget_guard(c->groups[i], &e))
+			log_error("protection-not-recorded", LOG_S("group", fleet_of(c)->groups[i].name), LOG_E(&e),
+				  LOG_END);
+}
+
 static void settle(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -137,6 +148,7 @@ static void settle(struct timer *t)
 		timer_start(c->loop, &c->leader.timer, SETTLE_POLL, settle);
 		return;
 	}
+	forget_guards(c);
 	fleet_close(c);
 	close_history(c);
 	use_next_manifest(c);

@@ -892,10 +892,12 @@ bool node_group_believes(const struct node_group *g, const struct group_descript
 /* By the first look: what comes and is more than an earlier life asked for, others asked for while nobody led. */
 static bool was_raised_unseen(const struct node_group *g)
 {
-	bool comes = false;
+	bool comes = node_group_alive(g) < g->seen.desired;
 
-	for (size_t i = 0; i < g->seen.machine_count; i++)
-		comes |= g->seen.machines[i].state == MACHINE_PENDING && !g->seen.machines[i].is_standby;
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		comes |= machine_counts(m) && (m->state == MACHINE_PENDING || m->state == MACHINE_WAKING);
+	}
 	return comes && g->seen.desired > g->recalled_size;
 }
 

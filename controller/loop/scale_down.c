@@ -119,7 +119,7 @@ static size_t choose_start(const struct controller *c, const struct start *like)
 	size_t group = fleet_of(c)->pools[like->pool].groups[like->group];
 	bool is_place = like->kind == START_PLACE || like->kind == START_RECLAIM;
 	millis before = is_place				 ? INT64_MAX
-			: node_group_is_raised(c->groups[group]) ? 0
+			: node_group_is_raised(c->groups[group]) ? INT64_MIN
 								 : clock_now(c->clock) - patience_of(c, like->pool);
 	bool has_room = scale_down_room(c, group) > 0;
 	size_t i = starts_youngest(&c->starts, c->starts.count, like, before);

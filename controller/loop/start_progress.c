@@ -410,8 +410,10 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	millis launched = s->stage == STAGE_PROVISION ? launched_at(c, s) : 0;
 	millis deadline = (since > launched ? since : launched) + patience(c, s);
 
-	if (start_is_unasked(c, s) || node_group_is_raised(c->groups[fleet_of(c)->pools[s->pool].groups[s->group]]))
+	if (start_is_unasked(c, s))
 		return false;
+	if (s->stage < STAGE_IMAGE && node_group_is_raised(c->groups[fleet_of(c)->pools[s->pool].groups[s->group]]))
+		return false; /* the machine may be somebody's who waits for it */
 	if (is_rousing(s))
 		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */
 	if (s->has_served && c->pools[s->pool]->view.all_fell)

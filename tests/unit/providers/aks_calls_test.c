@@ -530,6 +530,8 @@ static void what_never_joined_stands_by_too(void **state)
 	provider_call_release(&c);
 	for (int i = 1; i <= 12; i++) {
 		c = played_call(s, PROVIDER_DESCRIBE, 0);
+		c.nodeless = ids;
+		c.nodeless_count = 1;
 		assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
 		assert_string_equal(c.description.machines[0].id, "a");
 		assert_true(c.description.machines[0].is_standby);
@@ -537,6 +539,10 @@ static void what_never_joined_stands_by_too(void **state)
 		assert_int_equal(c.description.keeps_standby, i == 12);
 		provider_call_release(&c);
 	}
+	c = played_call(s, PROVIDER_DESCRIBE, 0); /* woken: its node is there, and another one is stopped */
+	assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
+	assert_false(c.description.machines[0].is_standby);
+	provider_call_release(&c);
 	c = played_call(s, PROVIDER_DESCRIBE, 0); /* somebody has it serve again */
 	assert_int_equal(played_run(s, &c, before), ERROR_NONE);
 	assert_false(c.description.machines[0].is_standby);
