@@ -59,6 +59,7 @@ def is_left(s, controller, who, seconds):
 
 
 def autoscaler(s, controller):
+    s.expect('its number stands for four minutes', lambda: flips(s, time.time() - s.real(240)) == 0, 3600)
     began = time.time()
     apply(s, HPA)
     is_left(s, controller, 'HorizontalPodAutoscaler chat', FEW_SYNCS)
