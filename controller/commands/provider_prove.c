@@ -297,7 +297,7 @@ static void write_answer(const struct group_spec *g, const struct provider_quest
 	CLEANUP(buf_release) struct buf command = { 0 }, masked = { 0 };
 
 	write_command(g, q->command, &command);
-	write_masked(command.text, &masked);
+	write_masked(command.text ? command.text : "", &masked);
 	json_write_comma(out);
 	buf_text(out, "\n{");
 	print_json_text("id", q->id, out);
