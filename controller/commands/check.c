@@ -31,9 +31,10 @@ struct checked {
 	size_t pool_count, pool_room;
 	struct found_object *objects;
 	size_t object_count, object_room;
-	size_t passed_over; /* of kinds that no rule is about */
-	size_t charts;	    /* of Helm, whose templates were passed over */
-	bool is_whole;	    /* objects came from a cluster */
+	size_t passed_over;  /* of kinds that no rule is about */
+	size_t charts;	     /* of Helm, whose templates were passed over */
+	bool is_whole;	     /* objects came from a cluster */
+	struct buf unlisted; /* kinds whose objects may not be read there */
 
 	struct manifest manifest;
 	bool has_manifest; /* there are pools, and nothing is wrong with them */
@@ -303,11 +304,11 @@ static void take_object(void *user, const struct yaml_node *object, size_t times
 
 static bool leaves_out(void *user, const struct object_kind *kind, const struct error *why)
 {
-	(void)user;
+	struct checked *c = user;
+
 	if (!kind->is_optional || why->kind != ERROR_AUTH)
 		return false;
-	fprintf(stderr, "%s check: %s were not read, as if there were none: %s\n", command_program(), kind->plural,
-		why->message);
+	buf_printf(&c->unlisted, "%s%s", c->unlisted.len ? ", " : "", kind->plural);
 	return true;
 }
 
@@ -322,7 +323,12 @@ static bool check_read_cluster(struct checked *c, const struct cluster_args *o, 
 					      .user = c };
 
 	c->is_whole = !o->namespace;
-	return cluster_objects_read(&reader, o, e);
+	bool ok = cluster_objects_read(&reader, o, e);
+	if (ok && c->unlisted.len)
+		fprintf(stderr, "%s check: these may not be listed, and count as absent: %s\n", command_program(),
+			c->unlisted.text);
+	buf_release(&c->unlisted);
+	return ok;
 }
 
 /* What pools and node groups are understood to say. */
