@@ -6,7 +6,7 @@
 #include "controller/loop/controller.h"
 #include "tests/unit/manifest/loaded.h"
 #include "tests/world/laws.h"
-#include "tests/world/node_marks.h"
+#include "tests/world/conditions.h"
 #include "tests/world/replica.h"
 #include "tests/world/services.h"
 

@@ -1,4 +1,4 @@
-#include "tests/world/node_marks.h"
+#include "tests/world/conditions.h"
 
 #include <string.h>
 
