@@ -450,27 +450,18 @@ static void count_protected(const struct eks_seen *s, struct group_description *
 		out->guarded = 0; /* the group's own setting, and not ours to lift */
 }
 
-static void add_caution(struct group_description *d, struct arena *a, const char *text)
-{
-	const char **list = arena_array(a, const char *, d->caution_count + 1);
-
-	if (d->caution_count)
-		memcpy(list, d->cautions, d->caution_count * sizeof(const char *));
-	list[d->caution_count++] = text;
-	d->cautions = list;
-}
-
 static void tell_rebalancing(const struct eks_group *g, struct arena *a, struct group_description *out)
 {
 	if (g->rebalances)
-		add_caution(out, a,
-			    text_printf(a,
-					"Auto Scaling balances its %zu zones (AZRebalance): it ends machines that are "
-					"not protected, without regard to disruption budgets; have a node group for "
-					"each zone, or suspend the process: aws autoscaling suspend-processes "
-					"--auto-scaling-group-name %s --scaling-processes AZRebalance (EKS needs it "
-					"for its updates: resume it before one)",
-					g->zone_count, g->name));
+		group_description_caution(
+			out, a,
+			text_printf(a,
+				    "Auto Scaling balances its %zu zones (AZRebalance): it ends machines that are "
+				    "not protected, without regard to disruption budgets; have a node group for "
+				    "each zone, or suspend the process: aws autoscaling suspend-processes "
+				    "--auto-scaling-group-name %s --scaling-processes AZRebalance (EKS needs it "
+				    "for its updates: resume it before one)",
+				    g->zone_count, g->name));
 }
 
 /* What others launch beyond the size is theirs to end, by a lower size, which spares what is protected. */
@@ -479,52 +470,57 @@ static void tell_own_protection(const struct eks_seen *s, struct arena *a, struc
 	const struct eks_group *g = &s->group;
 
 	if (g->protects_new && !s->sets_new)
-		add_caution(out, a,
-			    text_printf(a,
-					"the group itself protects new machines from scale-in, also those that an "
-					"update of the node group launches beyond its size: they may stay after it; "
-					"Preheat protects its own without that: aws autoscaling "
-					"update-auto-scaling-group --auto-scaling-group-name %s "
-					"--no-new-instances-protected-from-scale-in",
-					g->name));
+		group_description_caution(
+			out, a,
+			text_printf(a,
+				    "the group itself protects new machines from scale-in, also those that an "
+				    "update of the node group launches beyond its size: they may stay after it; "
+				    "Preheat protects its own without that: aws autoscaling "
+				    "update-auto-scaling-group --auto-scaling-group-name %s "
+				    "--no-new-instances-protected-from-scale-in",
+				    g->name));
 }
 
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d)
 {
 	d->end_hold = h->end_hold ? h->end_hold : END_UNHELD;
 	if (!h->end_hold)
-		add_caution(d, a,
-			    "no lifecycle hook holds machines that others end there: what serves on one ends with it, "
-			    "before it is replaced");
+		group_description_caution(
+			d, a,
+			"no lifecycle hook holds machines that others end there: what serves on one ends with it, "
+			"before it is replaced");
 	else
-		add_caution(d, a,
-			    text_printf(a,
-					"a lifecycle hook holds machines that others end there for %" PRId64
-					" s: until 5 minutes before, what serves on one waits to be replaced",
-					h->end_hold / SECOND));
+		group_description_caution(
+			d, a,
+			text_printf(a,
+				    "a lifecycle hook holds machines that others end there for %" PRId64
+				    " s: until 5 minutes before, what serves on one waits to be replaced",
+				    h->end_hold / SECOND));
 	if (h->abandons_starts)
-		add_caution(d, a,
-			    text_printf(a,
-					"a lifecycle hook ends machines that start, unless its owner completes it "
-					"within %" PRId64 " s",
-					h->start_hold / SECOND));
+		group_description_caution(
+			d, a,
+			text_printf(a,
+				    "a lifecycle hook ends machines that start, unless its owner completes it "
+				    "within %" PRId64 " s",
+				    h->start_hold / SECOND));
 }
 
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)
 {
 	const char *cause = why->kind == ERROR_NONE ? "its launch template names no reservation" : why->message;
 
-	add_caution(d, a,
-		    text_printf(a,
-				"it is a Capacity Block, and when it ends is not known, so that nothing is replaced "
-				"before it does (%s): set reservedUntil, or grant ec2:DescribeLaunchTemplateVersions "
-				"and ec2:DescribeCapacityReservations",
-				cause));
+	group_description_caution(
+		d, a,
+		text_printf(a,
+			    "it is a Capacity Block, and when it ends is not known, so that nothing is replaced "
+			    "before it does (%s): set reservedUntil, or grant ec2:DescribeLaunchTemplateVersions "
+			    "and ec2:DescribeCapacityReservations",
+			    cause));
 }
 
 void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct group_description *d)
 {
-	add_caution(
+	group_description_caution(
 		d, a,
 		text_printf(a,
 			    "whether images lie on an instance store, which a stop empties, is not known, and they are "
@@ -551,7 +547,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	out->abilities = abilities_of(s, a, &out->lacks);
 	out->forgets_images = is_emptied_by_a_stop(s) && (out->abilities & PROVIDER_HAS_STANDBY);
 	if (s->instance_store && s->instance_store->use == DISKS_BESIDE && (out->abilities & PROVIDER_HAS_STANDBY))
-		add_caution(
+		group_description_caution(
 			out, a,
 			text_printf(a,
 				    "what pods keep on the instance store (%s in the user data of its launch template) "
@@ -696,6 +692,15 @@ static void choose_victims(const struct deciding *d, bool (*is_meant)(const stru
 	}
 }
 
+/* Auto Scaling ends some for who lowered the size, and would lower it once more for each that we name. */
+static bool was_lowered(const struct deciding *d, struct error *e)
+{
+	int64_t gone = (int64_t)(d->call->id_count - d->change->victim_count);
+
+	d->change->is_outdated = provider_was_lowered(d->call, d->group->desired, gone, e);
+	return d->change->is_outdated;
+}
+
 static bool is_staying(const struct eks_instance *i)
 {
 	return !is_leaving(i);
@@ -718,7 +723,7 @@ static bool decide_remove(const struct deciding *d, struct error *e)
 	if (!d->change->victim_count)
 		return true;
 	d->change->target = g->desired - (int64_t)d->change->victim_count;
-	if (!keeps_min(g, d->change->target, e))
+	if (was_lowered(d, e) || !keeps_min(g, d->change->target, e))
 		return false;
 	protect_others(d);
 	hold_pool(d, d->change->target);
@@ -753,7 +758,7 @@ static bool decide_stop(const struct deciding *d, struct error *e)
 	if (!d->change->victim_count)
 		return true;
 	d->change->target = g->desired - (int64_t)d->change->victim_count;
-	if (!keeps_min(g, d->change->target, e) || !is_settled(g, e))
+	if (was_lowered(d, e) || !keeps_min(g, d->change->target, e) || !is_settled(g, e))
 		return false;
 	protect_others(d);
 	if (g->pool.prepared >= 0 && g->pool.prepared < g->desired + standby_of(g)) {
@@ -793,7 +798,7 @@ static bool decide_cancel(const struct deciding *d, struct error *e)
 
 	choose_victims(d, is_starting);
 	int64_t gone = (int64_t)d->change->victim_count, least = least_left(d, alive(g) - gone);
-	if (gone && !keeps_min(g, g->desired - gone, e))
+	if (was_lowered(d, e) || (gone && !keeps_min(g, g->desired - gone, e)))
 		return false;
 	d->change->target = least < g->desired - gone ? least : g->desired - gone;
 	if (!gone && d->change->target == g->desired)

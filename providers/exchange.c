@@ -111,6 +111,16 @@ static int by_age(const void *left, const void *right)
 	return strcmp(a->id, b->id);
 }
 
+void group_description_caution(struct group_description *d, struct arena *a, const char *text)
+{
+	const char **list = arena_array(a, const char *, d->caution_count + 1);
+
+	if (d->caution_count)
+		memcpy(list, d->cautions, d->caution_count * sizeof(const char *));
+	list[d->caution_count++] = text;
+	d->cautions = list;
+}
+
 static int by_number(const void *left, const void *right)
 {
 	const struct launch_failure *a = left, *b = right;

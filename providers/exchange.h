@@ -47,6 +47,8 @@ void exchange_finish(struct exchange *x);
 millis exchange_left(const struct exchange *x);
 bool provider_verb_changes(enum provider_verb verb);
 
+/* One more of its cautions; the text is kept as it is, the list is in the arena. */
+void group_description_caution(struct group_description *d, struct arena *a, const char *text);
 /* Machines oldest first, as far as that is told, else by id; failures by their number. */
 void group_description_sort(struct group_description *d);
 /* The same, and ERROR_INVALID where an id stands twice: that machine would be counted twice. */

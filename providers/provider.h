@@ -156,6 +156,9 @@ struct provider_call {
 	const char *token;    /* of what changes something: a repeat has no second effect */
 	int64_t desired;
 	int64_t change; /* of a growth: never more than so many are launched, whatever a read shows; 0: not told */
+	/* Of remove, stop, cancel: the size that it was decided on; 0: not told. Where a cloud lowers the size by what
+	 * goes, nothing does below it: others lowered it, and what they want gone is not gone yet. */
+	int64_t size;
 	const char *const *ids;
 	size_t id_count;
 	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While
@@ -178,8 +181,8 @@ struct provider_call {
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
-	/* Of a growth that failed: the size is below the one it was decided on, so nothing was sent. Others lowered it,
-	 * or the read was old: a look tells. */
+	/* The size is below the one that was decided on, so nothing was sent. Others lowered it, or the read was old: a
+	 * look tells. */
 	bool is_outdated;
 	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
 	 * restarts and given to describe; NULL or "": over with the answer. */
@@ -260,5 +263,7 @@ const struct provider_ops *provider_at(size_t index); /* NULL after the last */
 void provider_call_release(struct provider_call *c);
 /* A growth that would raise the size by more than `change`, from the size that a read just told: e says what to do. */
 bool provider_is_outdated(const struct provider_call *c, int64_t size, struct error *e);
+/* A removal that would lower a size that others lowered since; `gone` of its machines went before this read. */
+bool provider_was_lowered(const struct provider_call *c, int64_t size, int64_t gone, struct error *e);
 const char *provider_verb_name(enum provider_verb verb);
 const char *machine_state_name(enum machine_state state);

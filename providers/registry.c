@@ -48,6 +48,15 @@ bool provider_is_outdated(const struct provider_call *c, int64_t size, struct er
 			  size, before, c->change);
 }
 
+bool provider_was_lowered(const struct provider_call *c, int64_t size, int64_t gone, struct error *e)
+{
+	return c->size > 0 && size < c->size - gone &&
+	       !error_set(e, ERROR_CONFLICT,
+			  "it has %" PRId64 " machines by now, and had %" PRId64
+			  " when fewer were decided; it is looked at again first",
+			  size, c->size - gone);
+}
+
 const char *provider_verb_name(enum provider_verb verb)
 {
 	static const char *const names[] = { "describe", "grow",   "remove", "stop",

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 /* A fact of that name, which state/replica.c hands to followers at once. */
-enum { NAME_MOST = 320, TEXT_MOST = 112 };
+/* Who recorded the first only told no raises. */
+enum { NUMBERS_LEAST = 5 };
+enum { NAME_MOST = 320, TEXT_MOST = 136 };
 
 static void name_of(const char *group, char name[NAME_MOST])
 {
@@ -19,8 +21,8 @@ bool contention_record_save(struct history *h, const char *group, const struct c
 	char name[NAME_MOST], text[TEXT_MOST];
 
 	name_of(group, name);
-	snprintf(text, sizeof text, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, r->is_held, r->quiet,
-		 r->machines, r->at, r->yields_until);
+	snprintf(text, sizeof text, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, r->is_held, r->quiet,
+		 r->machines, r->at, r->yields_until, r->raised_until);
 	if (!history_begin_durable(h, e))
 		return false;
 	return history_run_durable(
@@ -33,7 +35,7 @@ bool contention_record_find(struct history *h, const char *group, struct content
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct error e = { 0 };
 	char name[NAME_MOST];
-	int64_t numbers[5];
+	int64_t numbers[6] = { 0 };
 	const char *text;
 	char *end;
 
@@ -42,9 +44,9 @@ bool contention_record_find(struct history *h, const char *group, struct content
 		return false;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, text = end) {
 		numbers[i] = strtoll(text, &end, 10);
-		if (end == text)
+		if (end == text && i < NUMBERS_LEAST)
 			return false;
 	}
-	*r = (struct contention_record){ numbers[0] != 0, numbers[1], numbers[2], numbers[3], numbers[4] };
+	*r = (struct contention_record){ numbers[0] != 0, numbers[1], numbers[2], numbers[3], numbers[4], numbers[5] };
 	return r->quiet >= 0 && r->machines >= 0;
 }

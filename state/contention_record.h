@@ -11,6 +11,7 @@ struct contention_record {
 	int64_t machines;    /* that the fight is about */
 	millis at;	     /* it began, or ended */
 	millis yields_until; /* of the clock; others lowered the size */
+	millis raised_until; /* likewise; others raised it */
 };
 
 /* On disk when it returns true. */

@@ -18,6 +18,7 @@ struct fleet_map {
 	const struct manifest *was, *now;
 	size_t *pools, *groups;
 	bool *pool_stays, *group_stays;
+	int64_t *standby_first; /* of groups of the next that are opened anew */
 	struct arena arena;
 };
 
@@ -91,6 +92,7 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 	m->pools = arena_array(&m->arena, size_t, was->pool_count + 1);
 	m->groups = arena_array(&m->arena, size_t, was->group_count + 1);
 	m->pool_stays = arena_array(&m->arena, bool, was->pool_count + 1);
+	m->standby_first = arena_array(&m->arena, int64_t, groups + 1);
 	m->group_stays = arena_array(&m->arena, bool, was->group_count + 1);
 	for (size_t i = 0; i < was->pool_count; i++) {
 		m->pools[i] = find_place(pool_places, pools, was->pools[i].namespace, was->pools[i].name);
@@ -264,7 +266,7 @@ static void move_pools(struct controller *c, const struct fleet_map *m, struct l
 	c->pools = pools;
 }
 
-static void move_groups(struct controller *c, const struct fleet_map *m)
+static void move_groups(struct controller *c, struct fleet_map *m)
 {
 	struct node_group **groups = xcalloc(m->now->fleet.group_count + 1, sizeof(void *));
 
@@ -275,7 +277,9 @@ static void move_groups(struct controller *c, const struct fleet_map *m)
 			groups[m->groups[i]] = g;
 			continue;
 		}
-		if (m->groups[i] == NOWHERE && g->must_unguard)
+		if (m->groups[i] != NOWHERE)
+			m->standby_first[m->groups[i]] = node_group_standby_first(g);
+		else if (g->must_unguard)
 			fleet_tell_left(group_spec_of(g), "its machines are protected from scale-in, and the call that "
 							  "was to lift it failed: somebody has to");
 		node_group_close(g);
@@ -286,7 +290,7 @@ static void move_groups(struct controller *c, const struct fleet_map *m)
 }
 
 /* The settings of groups that stay stand in the manifest of before. */
-static void open_groups(struct controller *c, bool *ok, struct error *e)
+static void open_groups(struct controller *c, const struct fleet_map *m, bool *ok, struct error *e)
 {
 	fleet_begin_life(c);
 	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++) {
@@ -296,9 +300,12 @@ static void open_groups(struct controller *c, bool *ok, struct error *e)
 			c->groups[i]->settings = fleet_group_settings(c, &c->manifest, i, &c->fleet.manifest_arena);
 	}
 	*ok = *ok && fleet_adopt_operations(c, e);
-	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++)
-		if (!c->groups[i]->is_known)
-			node_group_look(c->groups[i]);
+	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++) {
+		if (c->groups[i]->is_known)
+			continue;
+		c->groups[i]->recalled_first = m->standby_first[i];
+		node_group_look(c->groups[i]);
+	}
 }
 
 static void open_pools(struct controller *c, const struct fleet_map *m, struct live_pool **former)
@@ -357,7 +364,7 @@ bool fleet_change(struct controller *c, struct error *e)
 	m.now = &c->manifest;
 	publish_make_room(c);
 	fleet_tell_cluster(c);
-	open_groups(c, &ok, e);
+	open_groups(c, &m, &ok, e);
 	open_pools(c, &m, former);
 	adopt(c);
 	arena_release(&m.arena);

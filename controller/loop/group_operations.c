@@ -431,6 +431,7 @@ static void send(struct node_group *g)
 					    .token = o->token,
 					    .desired = o->desired,
 					    .change = o->verb == PROVIDER_GROW ? o->change : 0,
+					    .size = o->size,
 					    .ids = o->ids,
 					    .id_count = o->id_count,
 					    .done = changed,
@@ -522,8 +523,9 @@ static bool save_intent(struct node_group *g)
 
 static void begin(struct node_group *g)
 {
-	const struct operation *o = &g->operation;
+	struct operation *o = &g->operation;
 
+	o->size = g->seen.desired - g->held_size;
 	make_token(g);
 	if (!save_intent(g))
 		return;

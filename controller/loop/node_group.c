@@ -117,6 +117,15 @@ static int64_t most_machines(const struct node_group *g)
 	return g->is_known && g->seen.max > 0 && g->seen.max < most ? g->seen.max : most;
 }
 
+int64_t node_group_standby_first(const struct node_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		count += machine_stands_by(&g->seen.machines[i]) && g->seen.machines[i].never_ran;
+	return count;
+}
+
 int64_t node_group_standby_most(const struct node_group *g)
 {
 	return node_group_can(g, PROVIDER_HAS_STANDBY) ? group_spec_of(g)->standby_max_nodes : 0;
@@ -683,7 +692,8 @@ static void record_contention(const struct node_group *g)
 					     .quiet = g->contention.quiet,
 					     .machines = g->contention.machines,
 					     .at = now,
-					     .yields_until = now + g->yields_until - clock_mono(g->context->clock) };
+					     .yields_until = now + g->yields_until - clock_mono(g->context->clock),
+					     .raised_until = now + g->raised_until - clock_mono(g->context->clock) };
 	struct error e = { 0 };
 
 	if (g->context->history && !contention_record_save(g->context->history, group_spec_of(g)->name, &r, &e))
@@ -700,6 +710,7 @@ void node_group_recall_contention(struct node_group *g)
 		return;
 	g->yields_until = mono + clamp(r.yields_until - now, 0, YIELDS);
 	g->is_yielding = g->yields_until > mono;
+	g->raised_until = mono + clamp(r.raised_until - now, 0, YIELDS);
 	if (r.quiet)
 		contention_resume(&g->contention, r.is_held,
 				  r.quiet < CONTENTION_QUIET_MOST ? r.quiet : CONTENTION_QUIET_MOST, r.machines,
@@ -723,7 +734,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	if (is_fight)
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
-	if (yields || is_fight)
+	if (yields || is_fight || change > 0)
 		record_contention(g);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
@@ -913,7 +924,7 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 	c->arena = (struct arena){ 0 };
 	g->described_at = clock_mono(g->context->clock);
 	removals_hold_size(g);
-	if (!g->is_known && was_raised_unseen(g))
+	if ((!g->is_known && was_raised_unseen(g)) || node_group_alive(g) > g->seen.desired)
 		g->raised_until = g->described_at + YIELDS;
 	note_never_ran(g, &before);
 	machines_compare(g, &before);

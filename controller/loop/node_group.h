@@ -72,6 +72,7 @@ struct operation {
 	enum provider_verb verb;
 	char token[TOKEN_MAX + 1];
 	int64_t desired, change; /* change: of the size (of standby), as it was asked for */
+	int64_t size;		 /* as seen when it was decided */
 	struct removal *removals;
 	const char **ids;
 	size_t id_count;
@@ -125,6 +126,7 @@ struct node_group {
 	struct group_description seen; /* as told last */
 	struct arena arena;	       /* of seen */
 	millis described_at;	       /* clock_mono */
+	int64_t held_size;	       /* machines by which that is seen larger than it was told */
 	bool is_known;		       /* described at least once since we lead */
 	bool was_missed;	       /* refused to a pool because it was not described yet, or was held */
 	struct believed_size believed;
@@ -139,7 +141,7 @@ struct node_group {
 	int64_t last_failure;	    /* id of the launch failure read last */
 	int64_t retried;	    /* launches that ended by themselves, in place of which the cloud launches others */
 	int64_t resized;	    /* times that others changed the size, since the process started */
-	millis raised_until;	    /* clock_mono; others raised it less than ten minutes before that */
+	millis raised_until;	    /* clock_mono; others raised it, or it had more machines, ten minutes before that */
 	int64_t recalled_size;	    /* that an earlier life asked for last, of late; ABSENT: none did */
 	int64_t recalled_first;	    /* until the first look: machines that stood by and had never run */
 	bool lacks_standby;	    /* as the policy knows it */
@@ -209,6 +211,8 @@ const struct machine *node_group_machine(const struct node_group *g, const char 
 int64_t node_group_count(const struct node_group *g, enum machine_state state);
 /* Machines that run, or will. */
 int64_t node_group_alive(const struct node_group *g);
+/* Machines that stand by and have never run. */
+int64_t node_group_standby_first(const struct node_group *g);
 /* The most that may stand by. */
 int64_t node_group_standby_most(const struct node_group *g);
 /* Machines that run and shall stay, and those that are still to come. */
@@ -247,7 +251,8 @@ static inline bool node_group_is_held(const struct node_group *g)
 {
 	return g->contention.is_held || g->is_yielding || node_group_is_owners(g) || node_group_is_emptied(g);
 }
-/* Others raised its size a moment ago: what comes may be theirs, and is not called off. */
+/* Others raised its size a moment ago, or launched beyond it, as who replaces machines does: what comes may be theirs,
+ * and is not called off. */
 static inline bool node_group_is_raised(const struct node_group *g)
 {
 	return clock_mono(g->context->clock) < g->raised_until;

@@ -121,16 +121,6 @@ static int64_t standby_nodes(const struct node_group *g)
 	return count > g->standby_wanted ? count : g->standby_wanted;
 }
 
-static int64_t standby_first(const struct node_group *g)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < g->seen.machine_count; i++)
-		count += g->seen.machines[i].is_standby && g->seen.machines[i].never_ran &&
-			 g->seen.machines[i].state != MACHINE_TERMINATING;
-	return count;
-}
-
 /* What lent nodes have free is counted once: as lent. */
 static int64_t free_places(const struct controller *c, size_t pool, size_t position)
 {
@@ -213,7 +203,7 @@ static struct group_input observe_group_of_any(struct controller *c, size_t pool
 				     .billed_gpus_milli = billed(c, pool, position, v),
 				     .nodes = nodes_of(c, group, v),
 				     .standby_nodes = standby_nodes(c->groups[group]),
-				     .standby_first = standby_first(c->groups[group]),
+				     .standby_first = node_group_standby_first(c->groups[group]),
 				     .lacking_nodes = v->lacking_nodes,
 				     .needless_nodes = v->needless_nodes * each < coming
 							       ? v->needless_nodes
@@ -245,7 +235,7 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 				  .free_places = observe_running_places(c, pool, position),
 				  .nodes = nodes_of(c, group, v),
 				  .standby_nodes = standby_nodes(g),
-				  .standby_first = standby_first(g),
+				  .standby_first = node_group_standby_first(g),
 				  .ends_at = observe_end(c, group) };
 
 	if (is_buffered(c, pool)) /* a free GPU of a running node is what a buffer is for */

@@ -242,10 +242,12 @@ void removals_hold_size(struct node_group *g)
 		const struct removal *r = &g->removals[i];
 		asked += still_counts(g, r) && (r->tries > 0 || is_named(&g->operation, r->id));
 	}
+	g->held_size = 0;
 	if (ahead <= 0)
 		return;
 	int64_t gone = ahead < asked ? ahead : asked;
 
+	g->held_size = gone;
 	g->seen.desired += gone;
 	g->seen.standby -= gone < g->seen.standby ? gone : g->seen.standby;
 }

@@ -325,6 +325,72 @@ static void an_outdated_growth_is_decided_anew(void **state)
 	assert_int_equal(t->g.wanted, 2);
 }
 
+/* Others lowered it while the call was made: whom they want gone is not known yet, and ours stays. */
+static void an_outdated_removal_is_decided_anew(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.replaces_lost = true;
+	played_run(t, 4);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 3);
+	assert_int_equal(cloud.change->size, 4);
+	cloud.change->is_outdated = true;
+	played_answer(ERROR_CONFLICT);
+	assert_int_equal(t->g.operation.token[0], '\0');
+	played_wait_over(t);
+	cloud.desired = 3; /* the cloud has not chosen yet */
+	played_look(t);
+	assert_null(cloud.change);
+	assert_true(t->g.is_yielding);
+}
+
+static void begin_anew(struct stage_of_test *t)
+{
+	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false, "{}" };
+
+	node_group_stop(&t->g);
+	node_group_close(&t->g);
+	node_group_open(&t->g, &t->context, 0, &access);
+	node_group_recall_contention(&t->g);
+}
+
+/* What comes then may be theirs, also for who leads next and wrote a size after they did. */
+static void what_others_raised_is_remembered(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	assert_false(node_group_is_raised(&t->g));
+	cloud.desired = 4;
+	played_look(t);
+	assert_true(node_group_is_raised(&t->g));
+	clock_turn(&t->clock, 4 * MINUTE);
+	begin_anew(t);
+	assert_true(node_group_is_raised(&t->g));
+	clock_turn(&t->clock, 6 * MINUTE);
+	assert_false(node_group_is_raised(&t->g));
+	begin_anew(t);
+	assert_false(node_group_is_raised(&t->g));
+}
+
+/* As Auto Scaling does that moves machines to another zone: what comes is not ours to call off, however long it takes.
+ */
+static void what_is_launched_beyond_the_size_is_theirs(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	played_add_machine(MACHINE_PENDING);
+	played_look(t);
+	clock_turn(&t->clock, 9 * MINUTE);
+	played_look(t);
+	clock_turn(&t->clock, 9 * MINUTE);
+	assert_true(node_group_is_raised(&t->g));
+	assert_int_equal(t->g.wanted, 2);
+}
+
 /* The call was refused as the cloud was at work, and would be made again as it was. */
 static void a_refused_removal_is_not_repeated_for_one_that_joined(void **state)
 {
@@ -404,6 +470,9 @@ int main(void)
 		CASE(what_the_cloud_does_not_give_up_comes),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
+		CASE(an_outdated_removal_is_decided_anew),
+		CASE(what_others_raised_is_remembered),
+		CASE(what_is_launched_beyond_the_size_is_theirs),
 		CASE(a_refused_removal_is_not_repeated_for_one_that_joined),
 		CASE(a_cancel_is_called_off_until_a_call_names_it),
 		CASE(a_machine_beyond_the_size_raises_it_not),

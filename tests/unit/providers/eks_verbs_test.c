@@ -719,6 +719,34 @@ static void removing_protects_the_others_first(void **state)
 		strstr(s->call.error.message, "TerminateInstanceInAutoScalingGroup: ScalingActivityInProgress: busy"));
 }
 
+/* Auto Scaling ends as many for them, and each that is named would lower it once more. */
+static void a_size_that_others_lowered_is_not_lowered_again(void **state)
+{
+	static const enum provider_verb verbs[] = { PROVIDER_REMOVE, PROVIDER_CANCEL };
+	static const char *const ids[] = { "i-0p", "i-0t" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		assert_int_equal(
+			RUN(s, CALL(.verb = verbs[i], .ids = ids, .id_count = 1, .size = 3, .desired = 2),
+			    { READ, GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0b") PENDING("i-0p"))), 0 }, ),
+			ERROR_CONFLICT);
+		assert_true(s->call.is_outdated);
+		assert_non_null(
+			strstr(s->call.error.message, "it has 2 machines by now, and had 3 when fewer were decided"));
+	}
+	/* one of those named went with the size before */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 2, .size = 3),
+			     { READ,
+			       GROUP("0", "5", "2",
+				     HAS(SAFE("i-0a") PENDING("i-0p") INSTANCE("i-0t", "Terminating:Wait", "false"))),
+			       0 },
+			     { END("i-0p"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.is_outdated);
+}
+
 static void removing_leaves_the_warm_pool_as_it_is(void **state)
 {
 	static const char *const ids[] = { "i-0a" }, *const standing[] = { "i-0w" };
@@ -961,6 +989,7 @@ int main(void)
 		TEST(groups_of_an_operator_are_left_alone),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),
 		TEST(removing_protects_the_others_first),
+		TEST(a_size_that_others_lowered_is_not_lowered_again),
 		TEST(removing_leaves_the_warm_pool_as_it_is),
 		TEST(cancelling_reads_again_before_it_lowers),
 		TEST(protection_goes_by_fifty),
