@@ -47,7 +47,7 @@ struct owner_text {
 	struct decoded_text replicas_raw;
 	int64_t replicas, min, max, generation, observed;
 	struct decoded_list conditions;
-	const char *resource_version, *operation, *paused, *rollout;
+	const char *resource_version, *operation, *paused, *rollout, *topology;
 	bool is_paused;
 };
 
@@ -89,6 +89,7 @@ static const struct field node_pool_fields[] = {
 };
 static const struct field deployment_fields[] = {
 	OWNER_ROWS,
+	FIELD(struct owner_text, topology, FIELD_STRING, "metadata>labels>topology.cluster.x-k8s.io/deployment-name"),
 	FIELD(struct owner_text, generation, FIELD_INT, "metadata>generation"),
 	FIELD(struct owner_text, observed, FIELD_INT, "status>observedGeneration"),
 	FIELD_LIST_OF(struct owner_text, conditions, "status>conditions", condition_record),
@@ -201,6 +202,8 @@ static bool read_owner(enum object_kind kind, const char *text, size_t len, stru
 		return error_set(e, ERROR_INVALID, "its sizes: found %" PRId64 " to %" PRId64, t.min, t.max);
 	o.min = t.min;
 	o.max = t.max;
+	o.is_bounded = kind == OBJECT_MACHINE_DEPLOYMENT && t.max;
+	o.topology = text_or_empty(t.topology);
 	o.resource_version = text_or_empty(t.resource_version);
 	o.operation = text_or_empty(t.operation);
 	o.is_paused = t.is_paused || t.paused;
@@ -954,6 +957,26 @@ static size_t merge_failures(struct launch_failure *f, size_t count)
 	return kept;
 }
 
+/* Who else sets the size. A topology sets it only where it names a number; then it does so again and again. */
+static void tell_writers(const struct object_call *x, struct group_description *d)
+{
+	struct arena *a = &x->base.call->arena;
+
+	if (x->owner.is_bounded)
+		group_description_caution(d, a,
+					  "Cluster Autoscaler sizes it, too, where that runs for Cluster API: its "
+					  "annotations cluster-api-autoscaler-node-group-min-size and -max-size say "
+					  "so; take them off, and let min and max of the manifest bound it");
+	if (kind_of(x)->has_owner && *x->owner.topology)
+		group_description_caution(
+			d, a,
+			text_printf(
+				a,
+				"it is %s of its Cluster's topology, which undoes every other size where "
+				"spec.topology.workers.machineDeployments sets replicas of it: leave them out there",
+				x->owner.topology));
+}
+
 static void describe(struct object_call *x)
 {
 	struct group_description *d = &x->base.call->description;
@@ -974,6 +997,7 @@ static void describe(struct object_call *x)
 					 .only_grows = x->owner.is_rolling,
 					 .abilities = kind_of(x)->abilities,
 					 .lacks = "" };
+	tell_writers(x, d);
 	group_description_sort(d);
 	d->failure_count = merge_failures(d->failures, d->failure_count);
 	finish(x);

@@ -15,6 +15,8 @@ struct owner_object {
 	const char *operation; /* the token of our last change of the size; "" without */
 	bool is_paused;	       /* its own controller leaves it alone */
 	bool is_rolling;       /* its own controller replaces machines, or has not seen its last change yet */
+	bool is_bounded;       /* for Cluster Autoscaler, which finds it by that */
+	const char *topology;  /* its name in the topology of a Cluster; "": in none */
 };
 
 /* How one kind is read: its fields, by kind. */

@@ -81,6 +81,21 @@ static void a_rollout_is_let(void **state)
 	close_provider(&a);
 }
 
+/* Before it fights with them. */
+static void who_else_sizes_it_is_told(void **state)
+{
+	struct asked a = open_provider("clusterApi", deployment, 3);
+	const struct group_description *d = &a.call.description;
+
+	(void)state;
+	played.is_of_topology = true;
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_int_equal(d->caution_count, 2);
+	assert_non_null(strstr(d->cautions[0], "Cluster Autoscaler sizes it, too"));
+	assert_non_null(strstr(d->cautions[1], "md-0 of its Cluster's topology"));
+	close_provider(&a);
+}
+
 /* The write of the size came to nothing: whoever shrinks next must not take the machine that stayed. */
 static void a_mark_of_a_call_that_was_given_up_goes(void **state)
 {
@@ -178,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_machine_is_marked_before_the_size_falls),
 		cmocka_unit_test(a_start_that_joins_meanwhile_stays),
 		cmocka_unit_test(a_rollout_is_let),
+		cmocka_unit_test(who_else_sizes_it_is_told),
 		cmocka_unit_test(a_mark_of_a_call_that_was_given_up_goes),
 		cmocka_unit_test(a_mark_of_a_machine_that_goes_stays),
 		cmocka_unit_test(somebody_elses_mark_is_told),

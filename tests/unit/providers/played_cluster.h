@@ -33,7 +33,7 @@ struct played_machine {
 /* A NodePool or MachineDeployment with its machines, and what was asked. */
 static struct played {
 	int64_t replicas, version;
-	bool has_replicas, is_paused, is_rolling, is_marked_paused;
+	bool has_replicas, is_paused, is_rolling, is_marked_paused, is_of_topology;
 	int behind;	     /* generations that its controller has not seen */
 	const char *rollout; /* strategy; NULL: none */
 	char operation[64];
@@ -81,13 +81,14 @@ static inline void write_owner(struct buf *out)
 	if (played.has_replicas)
 		snprintf(replicas, sizeof replicas, "\"replicas\":%" PRId64 ",", played.replicas);
 	buf_printf(out,
-		   "{\"metadata\":{\"name\":\"gpu\",\"generation\":9,\"resourceVersion\":\"%" PRId64
+		   "{\"metadata\":{\"name\":\"gpu\",\"labels\":{%s},\"generation\":9,\"resourceVersion\":\"%" PRId64
 		   "\",\"annotations\":{%s\"preheat.dev/operation\":"
 		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\","
 		   "\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size\":\"%" PRId64 "\"}},"
 		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s,\"rollout\":{\"strategy\":"
 		   "{\"type\":\"%s\"}}},\"status\":{\"observedGeneration\":%d,\"conditions\":[{\"type\":\"RollingOut\","
 		   "\"status\":\"%s\",\"reason\":\"x\"}]}}",
+		   played.is_of_topology ? "\"topology.cluster.x-k8s.io/deployment-name\":\"md-0\"" : "",
 		   played.version, played.is_marked_paused ? "\"cluster.x-k8s.io/paused\":\"\"," : "", played.operation,
 		   played.min, replicas, played.is_paused ? "true" : "false",
 		   played.rollout ? played.rollout : "RollingUpdate", 9 - played.behind,
