@@ -283,6 +283,7 @@ static const struct object_kind kinds[] = {
 	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
 	{ "serving.kserve.io/v1beta1", "InferenceService", "inferenceservices", true, true },
+	{ "serving.kserve.io/v1alpha1", "LLMInferenceService", "llminferenceservices", true, true },
 	{ "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true, true },
 	{ "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", true, true },
 	{ "v1", "Service", "services", true, true },

@@ -407,33 +407,66 @@ static void add_barrier(struct contract *c, const struct object *o)
 				 .at = spec };
 }
 
+/* Who makes it, and makes it again; NULL without one. */
+static const struct yaml_node *controller_of(const struct object *o)
+{
+	for (const struct yaml_node *n = items_at(o->ref.at, "metadata>ownerReferences"); n; n = n->next)
+		if (!strcmp(tree_text(n, "controller"), "true"))
+			return n;
+	return NULL;
+}
+
 static void add_scaler(struct contract *c, const struct object *o)
 {
-	const struct yaml_node *target = tree_at(o->ref.at, "spec>scaleTargetRef");
+	const struct yaml_node *target = tree_at(o->ref.at, "spec>scaleTargetRef"), *maker = controller_of(o);
 	const char *kind = tree_text(target, "kind");
 
 	ADD(c->arena, c->scalers, c->scaler_count, struct scaler) =
 		(struct scaler){ .object = *o,
+				 .maker_kind = tree_text(maker, "kind"),
+				 .maker = tree_text(maker, "name"),
 				 .target_kind = *kind ? kind : "Deployment",
 				 .target = tree_text(target, "name"),
 				 .at = target };
+}
+
+/* `at`: what says that it scales; NULL: it leaves that to others. */
+static void add_kserve(struct contract *c, const struct object *o, const char *kind, const char *suffix,
+		       const struct yaml_node *at)
+{
+	size_t room = strlen(o->ref.name) + strlen(suffix) + 1;
+	char *workload = arena_array(c->arena, char, room);
+	const struct service s = { .object = *o, .workload_kind = kind, .workload = workload };
+
+	snprintf(workload, room, "%s%s", o->ref.name, suffix);
+	ADD(c->arena, c->services, c->service_count, struct service) = s;
+	if (at)
+		ADD(c->arena, c->scalers, c->scaler_count, struct scaler) = (struct scaler){
+			.object = *o, .maker_kind = "", .maker = "", .target_kind = kind, .target = s.workload, .at = at
+		};
 }
 
 /* In RawDeployment mode, which alone makes such a Deployment; an HPA is the default. With the class none KServe sets
  * minReplicas itself, again and again. */
 static void add_service(struct contract *c, const struct object *o)
 {
-	const char *class = label_of(&o->annotations, "serving.kserve.io/autoscalerClass");
+	static const char class[] = "serving.kserve.io/autoscalerClass";
+	const char *whole = label_of(&o->annotations, class);
+	const char *part = tree_text(tree_at(o->ref.at, "spec>predictor>annotations"), class);
+	bool leaves = !strcmp(*part || !whole ? part : whole, "external");
 
-	ADD(c->arena, c->services, c->service_count, struct object) = *o;
-	if (class && !strcmp(class, "external"))
-		return;
-	size_t room = strlen(o->ref.name) + sizeof "-predictor";
-	char *target = arena_array(c->arena, char, room);
-	snprintf(target, room, "%s-predictor", o->ref.name);
-	ADD(c->arena, c->scalers, c->scaler_count, struct scaler) = (struct scaler){
-		.object = *o, .target_kind = "Deployment", .target = target, .at = yaml_child(o->ref.at, "metadata")
-	};
+	add_kserve(c, o, "Deployment", "-predictor", leaves ? NULL : yaml_child(o->ref.at, "metadata"));
+}
+
+/* Its number of replicas is set again and again where it is written, and so is that of the autoscaler that `scaling`
+ * makes; where neither is, KServe leaves the number as it is. */
+static void add_llm_service(struct contract *c, const struct object *o)
+{
+	const struct yaml_node *replicas = tree_at(o->ref.at, "spec>replicas");
+	bool has_workers = tree_at(o->ref.at, "spec>worker");
+
+	add_kserve(c, o, has_workers ? "LeaderWorkerSet" : "Deployment", "-kserve",
+		   replicas ? replicas : tree_at(o->ref.at, "spec>scaling"));
 }
 
 /* "gpu.nvidia.com", "mig.nvidia.com"; what an administrator calls otherwise is not known. */
@@ -653,6 +686,7 @@ static const struct kind kinds[] = {
 	{ "autoscaling", "HorizontalPodAutoscaler", NULL, NULL, add_scaler },
 	{ "keda.sh", "ScaledObject", NULL, NULL, add_scaler },
 	{ "serving.kserve.io", "InferenceService", NULL, NULL, add_service },
+	{ "serving.kserve.io", "LLMInferenceService", NULL, NULL, add_llm_service },
 	{ "resource.k8s.io", "ResourceClaim", NULL, NULL, add_claim },
 	{ "resource.k8s.io", "ResourceClaimTemplate", NULL, NULL, add_claim },
 	{ "scheduling.k8s.io", "PriorityClass", NULL, NULL, add_priority },

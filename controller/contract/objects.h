@@ -115,8 +115,15 @@ struct choice {
 
 struct scaler {
 	struct object object;
+	const char *maker_kind, *maker; /* its controller; "": none */
 	const char *target_kind, *target;
 	const struct yaml_node *at;
+};
+
+/* An InferenceService or LLMInferenceService, and the workload that KServe makes for it. */
+struct service {
+	struct object object;
+	const char *workload_kind, *workload;
 };
 
 /* A ResourceClaim, or the template of some: devices by Dynamic Resource Allocation. */
@@ -161,7 +168,7 @@ struct contract {
 	size_t budget_count;
 	struct scaler *scalers;
 	size_t scaler_count;
-	struct object *services; /* InferenceServices */
+	struct service *services;
 	size_t service_count;
 	struct choice *routes, *barriers; /* of requests; of traffic */
 	size_t route_count, barrier_count;

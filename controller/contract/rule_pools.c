@@ -222,26 +222,7 @@ static bool is_same_target(const struct scaler *a, const char *kind, const char 
 
 static bool is_service(const struct scaler *s)
 {
-	return !strcmp(s->object.ref.kind, "InferenceService");
-}
-
-/* Who makes autoscalers of others, and makes them again; the label on these has its name. */
-static const struct scaler_maker {
-	const char *kind, *label;
-} scaler_makers[] = {
-	{ "InferenceService", "serving.kserve.io/inferenceservice" },
-	{ "ScaledObject", "scaledobject.keda.sh/name" },
-};
-
-/* NULL: nobody. *name: the object that it was made for. */
-static const struct scaler_maker *maker_of(const struct scaler *s, const char **name)
-{
-	for (size_t i = 0; i < sizeof scaler_makers / sizeof *scaler_makers; i++) {
-		*name = label_of(&s->object.labels, scaler_makers[i].label);
-		if (*name && strcmp(s->object.ref.kind, scaler_makers[i].kind) != 0)
-			return &scaler_makers[i];
-	}
-	return NULL;
+	return strstr(s->object.ref.kind, "InferenceService");
 }
 
 /* What was made for an object that is here is that, not one more. */
@@ -249,32 +230,41 @@ static bool is_made_by_another(const struct check_run *c, const struct scaler *s
 {
 	for (size_t i = 0; i < c->contract->scaler_count; i++) {
 		const struct object *other = &c->contract->scalers[i].object;
-		if (other->ref.at == s->object.ref.at || !same_namespace(other, &s->object))
-			continue;
-		for (size_t k = 0; k < sizeof scaler_makers / sizeof *scaler_makers; k++) {
-			const char *name = label_of(&s->object.labels, scaler_makers[k].label);
-			if (name && !strcmp(other->ref.kind, scaler_makers[k].kind) && !strcmp(other->ref.name, name))
-				return true;
-		}
+		if (!strcmp(other->ref.kind, s->maker_kind) && !strcmp(other->ref.name, s->maker) &&
+		    same_namespace(other, &s->object))
+			return true;
 	}
 	return false;
 }
 
+#define ONLY_ONE ", or set workload.warm: placeholders or metric in the WarmPool, so that only one sets replicas"
+
+/* Who makes autoscalers makes them again: what is to be done is done there. */
+static const struct {
+	const char *kind, *remedy, *rest; /* its name stands between them */
+} scaler_remedies[] = {
+	{ "InferenceService", "annotate ",
+	  " with serving.kserve.io/autoscalerClass: external (of no use in a KServe that does not know the class "
+	  "none), or set workload.warm: metric in the WarmPool" },
+	{ "LLMInferenceService", "leave spec.replicas and spec.scaling out of ",
+	  ", or set workload.warm: metric in the WarmPool" },
+	{ "ScaledObject", "delete ", ONLY_ONE },
+	{ "HorizontalPodAutoscaler", "delete ", ONLY_ONE },
+};
+
 static const char *scaler_remedy(struct check_run *c, const struct scaler *s)
 {
-	const char *name;
-	const struct scaler_maker *maker = maker_of(s, &name);
-	bool is_of_kserve = is_service(s) || (maker && maker == scaler_makers);
+	const char *remedy = NULL;
 
-	if (is_of_kserve)
-		return say(c,
-			   "annotate %s%s with serving.kserve.io/autoscalerClass: external (of no use in a KServe that "
-			   "does not know the class none), or set workload.warm: metric in the WarmPool",
-			   is_service(s) ? "it" : "InferenceService ", is_service(s) ? "" : name);
-	return say(c,
-		   "delete %s%s, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
-		   "replicas",
-		   maker ? "ScaledObject " : "it", maker ? name : "");
+	for (size_t i = 0; i < sizeof scaler_remedies / sizeof *scaler_remedies; i++) {
+		const char *kind = scaler_remedies[i].kind, *first = scaler_remedies[i].remedy,
+			   *rest = scaler_remedies[i].rest;
+		if (!strcmp(s->maker_kind, kind))
+			return say(c, "%s%s %s%s", first, kind, s->maker, rest);
+		if (!strcmp(s->object.ref.kind, kind))
+			remedy = say(c, "%sit%s", first, rest);
+	}
+	return remedy;
 }
 
 static void check_beside_pool(struct check_run *c, const struct scaler *s)
@@ -453,15 +443,16 @@ static const struct workload *find_target(const struct check_run *c, size_t pool
 	return found;
 }
 
-/* KServe's Deployment is not called as its InferenceService is. */
-static bool names_service(const struct check_run *c, size_t pool, const struct target_text *t)
+/* What KServe makes is not called as the service is. */
+static const struct service *named_service(const struct check_run *c, size_t pool, const struct target_text *t)
 {
-	for (size_t i = 0; i < c->contract->service_count && !strcmp(t->kind, "Deployment"); i++) {
-		const struct object *o = &c->contract->services[i];
-		if (same_namespace(o, &c->contract->pools[pool]) && !strcmp(o->ref.name, t->name))
-			return true;
+	for (size_t i = 0; i < c->contract->service_count; i++) {
+		const struct service *s = &c->contract->services[i];
+		if (same_namespace(&s->object, &c->contract->pools[pool]) && !strcmp(s->object.ref.name, t->name) &&
+		    !strcmp(s->workload_kind, t->kind))
+			return s;
 	}
-	return false;
+	return NULL;
 }
 
 static void check_target(struct check_run *c, size_t pool, const struct target_text *t)
@@ -471,12 +462,12 @@ static void check_target(struct check_run *c, size_t pool, const struct target_t
 
 	if (find_target(c, pool, &is_expected))
 		return;
-	if (names_service(c, pool, t)) {
-		b.remedy = say(c, "set workload.scaleTargetRef.name: %s-predictor", t->name);
+	const struct service *s = named_service(c, pool, t);
+	if (s) {
+		b.remedy = say(c, "set workload.scaleTargetRef.name: %s", s->workload);
 		violate(c, &b,
-			"its scaleTargetRef names Deployment %s, which is not there; the one that KServe makes for "
-			"InferenceService %s is %s-predictor",
-			t->name, t->name, t->name);
+			"its scaleTargetRef names %s %s, which is not there; the one that KServe makes for %s %s is %s",
+			t->kind, t->name, s->object.ref.kind, t->name, s->workload);
 	} else if (is_expected) {
 		violate(c, &b, "its scaleTargetRef names %s %s, which is not there", t->kind, t->name);
 	}
@@ -493,26 +484,54 @@ static void rule_pool_target(struct check_run *c)
 	}
 }
 
-/* Of a file that somebody applies again; what the server tells has always a number. */
-static const struct yaml_node *applied_replicas(const struct workload *w)
+/*
+ * Who writes the number again and again: a file that somebody applies, or what the server tells of who applied it.
+ * Writes of other forms happen once; but Argo CD makes its applies of them.
+ * https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ */
+static const struct yaml_node *applied_replicas(const struct workload *w, const char **manager)
 {
-	const struct yaml_node *n = YAML_AT(w->object.ref.at, "spec", "replicas");
+	const struct yaml_node *meta = YAML_AT(w->object.ref.at, "metadata"),
+			       *replicas = YAML_AT(w->object.ref.at, "spec", "replicas"),
+			       *writers = yaml_child(meta, "managedFields");
 
-	return is_written(n) && !YAML_AT(w->object.ref.at, "metadata", "resourceVersion") ? n : NULL;
+	*manager = NULL;
+	if (!yaml_child(meta, "resourceVersion"))
+		return is_written(replicas) ? replicas : NULL;
+	for (const struct yaml_node *n = writers && writers->kind == YAML_LIST ? writers->first : NULL; n;
+	     n = n->next) {
+		const struct yaml_node *name = yaml_child(n, "manager"), *how = yaml_child(n, "operation");
+		bool applies = is_name(name) && is_name(how) &&
+			       (!strcmp(how->text, "Apply") || !strncmp(name->text, "argocd", 6));
+		if (!applies || !YAML_AT(n, "fieldsV1", "f:spec", "f:replicas"))
+			continue;
+		*manager = name->text;
+		return replicas;
+	}
+	return NULL;
 }
 
 static void rule_target_replicas(struct check_run *c)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count && !c->contract->is_whole; i++) {
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		const struct workload_text *t = &text_of(c, i)->workload;
+		const char *pool = fleet_of(c)->pools[i].name, *manager;
 		bool is_expected;
 		const struct workload *w = t->target.name ? find_target(c, i, &is_expected) : NULL;
-		const struct yaml_node *n = w ? applied_replicas(w) : NULL;
-		if (n && t->warm == WARM_REPLICAS && fleet_of(c)->pools[i].mode == MODE_ACT)
-			violate(c, &(struct breach){ &w->object, n, NULL },
+		const struct yaml_node *n = w ? applied_replicas(w, &manager) : NULL;
+		if (!n || t->warm != WARM_REPLICAS || fleet_of(c)->pools[i].mode != MODE_ACT)
+			continue;
+		const struct breach b = { &w->object, n, NULL };
+		if (manager)
+			violate(c, &b,
+				"field manager %s applies its replicas, and WarmPool %s sets them, too "
+				"(workload.warm: replicas)",
+				manager, pool);
+		else
+			violate(c, &b,
 				"sets its replicas to %s wherever it is applied, and WarmPool %s sets them, too "
 				"(workload.warm: replicas)",
-				shown_value(c, n), fleet_of(c)->pools[i].name);
+				shown_value(c, n), pool);
 	}
 }
 
@@ -740,7 +759,7 @@ static const struct contract_rule rules[] = {
 	  "Where servers refuse what is too much and tell nothing of it, the objective reads as met while clients are refused.",
 	  "let servers queue without a limit (SGLang: leave --max-queued-requests out), or watch refusals at the gateway", false,
 	  NULL, NULL, rule_refusals_unseen },
-	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService",
+	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService, LLMInferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",
 	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },
