@@ -7,7 +7,9 @@
 /* KServe's controller is called by the name of its program, and marks what it makes. */
 static const char KSERVE_MANAGER[] = "manager", HPA_MANAGER[] = "kube-controller-manager";
 #define KSERVE_LABEL "serving.kserve.io/inferenceservice"
-#define KEDA_LABEL   "scaledobject.keda.sh/name"
+/* On what it makes for an LLMInferenceService, whose name is the other label's. */
+static const char LLM_PART[] = "llminferenceservice";
+#define KEDA_LABEL "scaledobject.keda.sh/name"
 
 struct writer_record {
 	const char *name;
@@ -24,7 +26,7 @@ static const struct record_spec writer_record = { "", sizeof(struct writer_recor
 
 struct target_record {
 	struct decoded_list writers;
-	const char *service;
+	const char *service, *part_of, *app;
 };
 
 static const struct field target_fields[] = {
@@ -33,8 +35,10 @@ static const struct field target_fields[] = {
 	  .offset = offsetof(struct target_record, writers),
 	  .of = &writer_record },
 	FIELD(struct target_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
+	FIELD(struct target_record, part_of, FIELD_STRING, "metadata>labels>app.kubernetes.io/part-of"),
+	FIELD(struct target_record, app, FIELD_STRING, "metadata>labels>app.kubernetes.io/name"),
 };
-static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 2 };
+static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 4 };
 
 struct autoscaler_record {
 	const char *name, *kind, *target, *scaled_object, *service;
@@ -129,7 +133,9 @@ static void autoscalers_came(struct api_call *call)
 		if (!a->target || strcmp(a->target, c->name) != 0 || !a->kind || strcmp(a->kind, c->kind) != 0)
 			continue;
 		c->stands = true;
-		if (a->service)
+		if (c->llm_service)
+			name_owner(c, SCALE_OWNER_LLM_SERVICE, c->llm_service);
+		else if (a->service)
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, a->service);
 		else if (a->scaled_object)
 			name_owner(c, SCALE_OWNER_SCALED_OBJECT, a->scaled_object);
@@ -168,7 +174,11 @@ static void target_came(struct api_call *call)
 	if (understand(c, &target_record, &t)) {
 		const char *writer = last_writer(&t);
 		name_owner(c, SCALE_OWNER_NONE, "");
-		if (writer && t.service && !strcmp(writer, KSERVE_MANAGER))
+		if (t.part_of && !strcmp(t.part_of, LLM_PART))
+			c->llm_service = t.app;
+		if (writer && c->llm_service && !strcmp(writer, KSERVE_MANAGER))
+			name_owner(c, SCALE_OWNER_LLM_SERVICE, c->llm_service);
+		else if (writer && t.service && !strcmp(writer, KSERVE_MANAGER))
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, t.service);
 		else if (writer && strcmp(writer, OWN_FIELD_MANAGER) != 0)
 			name_owner(c, SCALE_OWNER_FIELD_MANAGER, writer);
@@ -196,6 +206,7 @@ void scale_owner_start(struct api *a, struct scale_owner_call *c)
 	c->api = a;
 	c->error = (struct error){ 0 };
 	c->stands = false;
+	c->llm_service = NULL;
 	name_owner(c, SCALE_OWNER_UNKNOWN, "");
 	c->lookup =
 		(struct plural_call){ .api_version = c->api_version, .kind = c->kind, .done = plural_came, .user = c };

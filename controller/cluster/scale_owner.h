@@ -11,6 +11,7 @@ enum scale_owner {
 	SCALE_OWNER_AUTOSCALER,	       /* a HorizontalPodAutoscaler targets it */
 	SCALE_OWNER_SCALED_OBJECT,     /* one that KEDA made for a ScaledObject */
 	SCALE_OWNER_INFERENCE_SERVICE, /* one that KServe made, or KServe itself */
+	SCALE_OWNER_LLM_SERVICE,       /* of an LLMInferenceService: KServe, or the autoscaler that it makes */
 	SCALE_OWNER_FIELD_MANAGER,     /* wrote spec.replicas last, and is none of these */
 	SCALE_OWNER_UNKNOWN,	       /* it could not be read */
 };
@@ -25,9 +26,10 @@ struct scale_owner_call {
 
 	/* Valid inside done(). */
 	enum scale_owner owner;
-	const char *owner_name; /* of the object or field manager; "" where unknown */
-	bool stands;		/* an object that scales it is there now; else it only wrote once */
-	struct error error;	/* what could not be read, though the rest may be known; ERROR_CANCELLED: stopped */
+	const char *llm_service; /* that the workload was made for; NULL: none */
+	const char *owner_name;	 /* of the object or field manager; "" where unknown */
+	bool stands;		 /* an object that scales it is there now; else it only wrote once */
+	struct error error;	 /* what could not be read, though the rest may be known; ERROR_CANCELLED: stopped */
 
 	struct api_call call; /* private from here; zeroed at first */
 	struct plural_call lookup;

@@ -37,6 +37,8 @@ static const struct {
 	[SCALE_OWNER_SCALED_OBJECT] = { "ScaledObject ", "until it is gone", "delete it" },
 	[SCALE_OWNER_INFERENCE_SERVICE] = { "InferenceService ", "until its autoscaler is gone",
 					    "annotate it with serving.kserve.io/autoscalerClass: external" },
+	[SCALE_OWNER_LLM_SERVICE] = { "LLMInferenceService ", "until its autoscaler is gone",
+				      "leave spec.replicas and spec.scaling out of it" },
 	[SCALE_OWNER_FIELD_MANAGER] = { "field manager ", "for a while", "leave spec.replicas out of what it applies" },
 	[SCALE_OWNER_UNKNOWN] = { "somebody who cannot be looked at", "for a while",
 				  "see that Preheat has the rights of deploy/base/rbac.yaml" },

@@ -211,6 +211,33 @@ static void a_service_without_an_autoscaler_is_told_the_same(void **state)
 	assert_named("InferenceService llama", "serving.kserve.io/autoscalerClass: external");
 }
 
+/* Its autoscaler is made by KServe, too, which makes it again. */
+static void an_llm_service_is_told_to_leave_the_number_out(void **state)
+{
+	struct value *deployment = apiserver_find(KIND_DEPLOYMENT, "llm", "chat")->value;
+
+	(void)state;
+	value_set_text(deployment, "metadata>labels>app.kubernetes.io/part-of", "llminferenceservice");
+	value_set_text(deployment, "metadata>labels>app.kubernetes.io/name", "glm");
+	begin();
+	autoscaler_create("chat", 1, 1, "scaledobject.keda.sh/name", "glm-kserve-keda");
+	until(is_contested, 5 * MINUTE, "it says who else sets the replicas");
+	assert_named("LLMInferenceService glm", "leave spec.replicas and spec.scaling out of it");
+}
+
+static void an_llm_service_with_a_number_is_told_the_same(void **state)
+{
+	struct value *deployment = apiserver_find(KIND_DEPLOYMENT, "llm", "chat")->value;
+
+	(void)state;
+	value_set_text(deployment, "metadata>labels>app.kubernetes.io/part-of", "llminferenceservice");
+	value_set_text(deployment, "metadata>labels>app.kubernetes.io/name", "glm");
+	begin();
+	gitops_apply("chat", "manager", 1, 3 * MINUTE);
+	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
+	assert_named("LLMInferenceService glm", "leave spec.replicas and spec.scaling out of it");
+}
+
 static bool is_set_to_two(void)
 {
 	return world_replicas("chat") == 2 && serves_two();
@@ -440,6 +467,8 @@ int main(int argc, char **argv)
 		SCENARIO(fewer_than_stood_are_served_too),
 		SCENARIO(an_inference_service_is_told_to_be_external),
 		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
+		SCENARIO(an_llm_service_is_told_to_leave_the_number_out),
+		SCENARIO(an_llm_service_with_a_number_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
 		SCENARIO(who_heals_within_minutes_is_let_at_the_second_sync),
