@@ -276,6 +276,9 @@ static void look_at_eviction(const struct apiserver_write *w)
 		m && !will_end(m) && life && !life->engine.sleeps; /* who sleeps, or does not wake, serves nobody */
 	int64_t left = 0;
 
+	if (m && !will_end(m) && is_owners(m->group, false))
+		laws_break("owner_is_let", "%s was evicted in %s, which is busy with %s", w->name, m->group->name,
+			   m->group->busy_with);
 	for (size_t i = 0; life && life->is_ready && stays && world_app_at(i); i++) {
 		const struct world_app *a = world_app_at(i);
 		if (!value_is(pod->value, "metadata>labels>app", a->name))

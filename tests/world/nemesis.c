@@ -586,21 +586,26 @@ static void schedule(struct nemesis_world *w, const struct fault *f)
 	owner_acts(w, f, OWNER_SCHEDULES);
 }
 
-/* AKS has none. */
-static void switch_off(struct nemesis_world *w, const struct fault *f)
+/* An agent pool knows none of these. */
+static void auto_scaling_acts(struct nemesis_world *w, const struct fault *f, enum owner_act act)
 {
 	if (w->groups[0]->wire != CLOUD_AKS)
-		owner_acts(w, f, OWNER_SWITCHES_OFF);
+		owner_acts(w, f, act);
+}
+
+static void switch_off(struct nemesis_world *w, const struct fault *f)
+{
+	auto_scaling_acts(w, f, OWNER_SWITCHES_OFF);
 }
 
 static void balance_zones(struct nemesis_world *w, const struct fault *f)
 {
-	owner_acts(w, f, OWNER_BALANCES_ZONES);
+	auto_scaling_acts(w, f, OWNER_BALANCES_ZONES);
 }
 
 static void refresh(struct nemesis_world *w, const struct fault *f)
 {
-	owner_acts(w, f, OWNER_REFRESHES);
+	auto_scaling_acts(w, f, OWNER_REFRESHES);
 }
 
 static void health_check(struct nemesis_world *w, const struct fault *f)
@@ -610,7 +615,7 @@ static void health_check(struct nemesis_world *w, const struct fault *f)
 
 static void spot_rebalance(struct nemesis_world *w, const struct fault *f)
 {
-	owner_acts(w, f, OWNER_REBALANCES_SPOT);
+	auto_scaling_acts(w, f, OWNER_REBALANCES_SPOT);
 }
 
 /* A lifecycle hook, or a slow cloud: what is launched from now on takes so much longer. On EKS it may boot meanwhile,

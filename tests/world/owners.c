@@ -243,12 +243,13 @@ static void refresh(struct owner *o)
 		replace(o, m);
 }
 
+/* AKS repairs a node that is not ready for long: boots it, and gives it its image anew. */
 static void replace_unhealthy(struct owner *o)
 {
 	struct cloud_machine *m = next_old(o);
 
 	if (m)
-		cloud_owner_replaces(m);
+		replace(o, m);
 	over(o);
 }
 
