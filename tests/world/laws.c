@@ -266,6 +266,17 @@ static bool will_end(const struct cloud_machine *m)
 	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 50 * MINUTE);
 }
 
+/*
+ * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
+ * each call that changes something, unless it was within 10 s.
+ */
+static bool is_owners(const struct cloud_group *g, bool is_call)
+{
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
+
+	return g->busy_with && wire_now() - g->busy_since > noticed;
+}
+
 /* What is left can carry what was there all the time lately; from what the cloud ends, all must go in time. */
 static void look_at_eviction(const struct apiserver_write *w)
 {
@@ -290,17 +301,6 @@ static void look_at_eviction(const struct apiserver_write *w)
 				   " that there were",
 				   w->name, left, world_least_load(a));
 	}
-}
-
-/*
- * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
- * each call that changes something, unless it was within 10 s.
- */
-static bool is_owners(const struct cloud_group *g, bool is_call)
-{
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
-
-	return g->busy_with && wire_now() - g->busy_since > noticed;
 }
 
 /* By a schedule, for so long that a look has shown it. AKS has none, and tells of nobody's. */

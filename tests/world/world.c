@@ -63,10 +63,12 @@ static bool is_prefetch(const struct object *pod)
 
 static struct world_app *app_of(const struct object *pod)
 {
-	for (size_t i = 0; i < world.app_count; i++)
+	struct pod_life *life = life_of(pod);
+
+	for (size_t i = 0; !life->app && i < world.app_count; i++)
 		if (value_is(pod->value, "metadata>labels>app", world.apps[i].name))
-			return &world.apps[i];
-	return NULL;
+			life->app = &world.apps[i];
+	return life->app;
 }
 
 const char *pod_node(const struct object *pod)

@@ -25,6 +25,7 @@ struct model_server {
 
 /* What is played of a pod beside its object. */
 struct pod_life {
+	struct world_app *app; /* NULL: none, or nobody asked yet; worlds would spend a tenth of their time on asking */
 	millis bound, image, loaded; /* when each was or will be; 0: not yet */
 	bool is_up, is_ready, is_engine;
 	bool is_end_seen;	  /* by the controller that made it */
