@@ -628,7 +628,8 @@ static void put_answered(struct arm_request *r)
 {
 	struct aks_call *x = r->user;
 
-	if (r->error.kind == ERROR_THROTTLED && !strstr(r->error.message, "SubscriptionRequestsThrottled")) {
+	if (r->error.kind == ERROR_THROTTLED && r->http.status == 429 &&
+	    !strstr(r->error.message, "SubscriptionRequestsThrottled")) {
 		x->base.call->retry_after =
 			put_bucket_empty(&memory_of(x)->puts, loop_now(x->base.provider->loop), r->retry_after);
 		r->error.kind = ERROR_CONFLICT;

@@ -22,7 +22,7 @@ enum scale_owner {
 
 struct scale_owner_call {
 	const char *api_version, *kind, *name_space, *name; /* of the workload */
-	int64_t ours;					    /* the replicas that we set last */
+	int64_t ours;					    /* the replicas that we set last; may change meanwhile */
 	void (*done)(struct scale_owner_call *c);
 	void *user;
 

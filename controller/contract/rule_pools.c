@@ -241,7 +241,7 @@ static const struct {
 	{ "InferenceService", "annotate ",
 	  " with serving.kserve.io/autoscalerClass: external (of no use in a KServe that does not know the class "
 	  "none), or set workload.warm: metric in the WarmPool" },
-	{ "LLMInferenceService", "leave spec.replicas and spec.scaling out of ",
+	{ "LLMInferenceService", "leave replicas and scaling out of ",
 	  ", or set workload.warm: metric in the WarmPool" },
 	{ "ScaledObject", "delete ", ONLY_ONE },
 	{ "PodAutoscaler", "delete ", ONLY_ONE },
@@ -482,9 +482,17 @@ static void rule_pool_target(struct check_run *c)
 
 /*
  * Who writes the number again and again: a file that somebody applies, or what the server tells of who applied it.
- * Writes of other forms happen once; but Argo CD makes its applies of them.
+ * Writes of other forms happen once; but Argo CD makes its applies of them, which own what is defaulted, too.
  * https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
  */
+static bool stands_in_last_apply(const struct workload *w)
+{
+	const struct yaml_node *last = YAML_AT(w->object.ref.at, "metadata", "annotations",
+					       "kubectl.kubernetes.io/last-applied-configuration");
+
+	return last && last->kind == YAML_SCALAR && strstr(last->text, "\"replicas\":");
+}
+
 static const struct yaml_node *applied_replicas(const struct workload *w, const char **manager)
 {
 	const struct yaml_node *meta = YAML_AT(w->object.ref.at, "metadata"),
@@ -497,8 +505,9 @@ static const struct yaml_node *applied_replicas(const struct workload *w, const 
 	for (const struct yaml_node *n = writers && writers->kind == YAML_LIST ? writers->first : NULL; n;
 	     n = n->next) {
 		const struct yaml_node *name = yaml_child(n, "manager"), *how = yaml_child(n, "operation");
-		bool applies = is_name(name) && is_name(how) &&
-			       (!strcmp(how->text, "Apply") || !strncmp(name->text, "argocd", 6));
+		bool applies =
+			is_name(name) && is_name(how) &&
+			(!strcmp(how->text, "Apply") || (!strncmp(name->text, "argocd", 6) && stands_in_last_apply(w)));
 		if (!applies || !YAML_AT(n, "fieldsV1", "f:spec", "f:replicas"))
 			continue;
 		*manager = name->text;

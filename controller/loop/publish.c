@@ -241,40 +241,23 @@ static const char *busy_groups(const struct controller *c, size_t pool, struct a
 /* A person who drains a node, and the end of an owner's operation, take less. */
 static const millis CORDONED_FOR_LONG = 10 * MINUTE;
 
-static bool is_cordoned_by_others(const struct controller *c, const struct node *n)
-{
-	return n->is_known && n->is_cordoned && !n->is_draining && !n->is_leaving && n->owner == NODE_UNCLAIMED &&
-	       n->interruption == NODE_STAYS && !drain_is_under_way(c, n->name) &&
-	       clock_now(c->clock) - n->cordoned_since > CORDONED_FOR_LONG;
-}
-
 static const char *cordoned_nodes(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
-	const struct node *longest = NULL;
-	int64_t found = 0;
+	const char *first = NULL;
+	int64_t count = 0;
 
-	for (size_t g = 0; g < spec->group_count; g++) {
-		size_t count;
-		const struct node **nodes = cluster_nodes(c->cluster, (int)spec->groups[g], a, &count);
-		for (size_t i = 0; i < count && !node_group_is_owners(c->groups[spec->groups[g]]); i++) {
-			if (!is_cordoned_by_others(c, nodes[i]))
-				continue;
-			found++;
-			longest = !longest || nodes[i]->cordoned_since < longest->cordoned_since ? nodes[i] : longest;
-		}
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		count += p->cordoned;
+		first = first ? first : p->cordoned_first;
 	}
-	if (!found)
+	if (!count)
 		return NULL;
-	CLEANUP(buf_release) struct buf more = { 0 };
-	buf_text(&more, "");
-	if (found > 1)
-		buf_printf(&more, " (and %lld more)", (long long)found - 1);
-	return format(
-		a,
-		"somebody cordoned node %s%s more than %lld minutes ago: nothing new starts there, and it is paid for; "
-		"uncordon it, or end its machine",
-		longest->name, more.text, (long long)(CORDONED_FOR_LONG / MINUTE));
+	return format(a,
+		      "somebody cordoned node %s more than %lld minutes ago (%lld of the pool's nodes): nothing new "
+		      "starts there, and it is paid for; uncordon it, or end its machine",
+		      first, (long long)(CORDONED_FOR_LONG / MINUTE), (long long)count);
 }
 
 static const char *ailing_group(const struct controller *c, size_t pool, struct arena *a)
@@ -482,15 +465,30 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 	problems_find(c, i, out->problem, a);
 }
 
-static int64_t foreign_nodes(const struct controller *c, size_t group, struct arena *a)
+static bool is_cordoned_by_others(const struct controller *c, const struct node *n)
+{
+	const struct machine *m = node_group_machine(c->groups[n->group], machine_of_node(c, n));
+
+	return n->is_cordoned && !n->is_draining && !n->is_leaving && n->owner == NODE_UNCLAIMED &&
+	       n->interruption == NODE_STAYS && !drain_is_under_way(c, n->name) && m && marks_machine_is_wanted(m) &&
+	       clock_now(c->clock) - n->cordoned_since > CORDONED_FOR_LONG;
+}
+
+/* Nodes that others own, or cordoned long ago; what an owner's operation cordons is a part of that. */
+static void show_nodes(const struct controller *c, size_t group, struct arena *a, struct published_group *out)
 {
 	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
-	int64_t foreign = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count), *longest = NULL;
+	bool is_owners = node_group_is_owners(c->groups[group]);
 
-	for (size_t i = 0; i < count; i++)
-		foreign += nodes[i]->owner != NODE_UNCLAIMED;
-	return foreign;
+	for (size_t i = 0; i < count; i++) {
+		out->not_ours += nodes[i]->owner != NODE_UNCLAIMED;
+		if (is_owners || !is_cordoned_by_others(c, nodes[i]))
+			continue;
+		out->cordoned++;
+		longest = !longest || nodes[i]->cordoned_since < longest->cordoned_since ? nodes[i] : longest;
+	}
+	out->cordoned_first = longest ? arena_strdup(a, longest->name, strlen(longest->name)) : NULL;
 }
 
 /* What its provider could and the group cannot, as far as the manifest asks for it. */
@@ -541,8 +539,8 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.standby = g->seen.standby,
 		.error = g->trouble,
 		.error_at = g->trouble.kind != ERROR_NONE ? clock_now(c->clock) : 0,
-		.not_ours = foreign_nodes(c, i, a),
 	};
+	show_nodes(c, i, a, &c->publishing.groups[i]);
 }
 
 static struct published_watch show_watch(const struct watch *w, struct arena *a)

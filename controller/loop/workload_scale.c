@@ -38,7 +38,7 @@ static const struct {
 	[SCALE_OWNER_INFERENCE_SERVICE] = { "InferenceService ", "until its autoscaler is gone",
 					    "annotate it with serving.kserve.io/autoscalerClass: external" },
 	[SCALE_OWNER_LLM_SERVICE] = { "LLMInferenceService ", "until its autoscaler is gone",
-				      "leave spec.replicas and spec.scaling out of it" },
+				      "leave replicas and scaling out of it" },
 	[SCALE_OWNER_FIELD_MANAGER] = { "field manager ", "for a while", "leave spec.replicas out of what it applies" },
 	[SCALE_OWNER_PREHEAT] = { "another Preheat", "for a while", "let one WarmPool of one cluster name it" },
 	[SCALE_OWNER_UNKNOWN] = { "somebody who cannot be looked at", "for a while",
@@ -101,8 +101,8 @@ static void looked(struct scale_owner_call *look)
 	t->look_at = now + clock_real(c->clock, LOOK_AGAIN);
 	if (is_gone || (!look->stands && t->sentence[0] && !t->stands && now >= t->try_at)) {
 		take_back(p, is_gone ? 0 : 1);
-	} else if (look->stands || !t->stands) {
-		t->stands = look->stands;
+	} else if (look->stands || !t->stands || !t->sentence[0]) {
+		t->stands = look->stands || t->stands;
 		describe_owner(p, look);
 	}
 	act_soon(c);
@@ -154,7 +154,7 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	t->holds = call->error.kind == ERROR_NONE && call->wanted == call->replicas;
 	t->held = call->wanted;
 	if (call->error.kind != ERROR_NONE || call->before != call->wanted)
-		t->ours = call->replicas;
+		t->look.ours = t->ours = call->replicas;
 	if (is_undone)
 		t->look_at = now;
 	if (is_undone && !must_leave)

@@ -149,7 +149,9 @@ struct published_group {
 	int64_t out_of_stock;	/* zones and instance types of it that a launch failed in, and that are left alone */
 	millis throttled_until; /* wall time until which its account is left alone; 0: it is not */
 	const char *lacks;	/* what it cannot do and is asked for, with the remedy; NULL: nothing */
-	int64_t not_ours;	/* nodes that carry another owner's mark and are left alone */
+	int64_t cordoned;	/* nodes that somebody else cordoned long ago */
+	const char *cordoned_first; /* of them; NULL: there are none */
+	int64_t not_ours;	    /* nodes that carry another owner's mark and are left alone */
 };
 
 /* Its provider cannot be asked; a refusal is an answer. */
