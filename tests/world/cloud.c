@@ -662,6 +662,7 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 {
 	int64_t missing = c->asked > counted(g) ? c->asked - counted(g) : 0;
 
+	missing = c->launches ? c->launches : missing;
 	if (c->asked < g->desired || c->asked > g->max)
 		return "InvalidParameter";
 	if (missing > standby_at_hand(g) && refused_at_once(g))

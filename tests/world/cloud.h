@@ -138,7 +138,8 @@ struct cloud_call {
 	int from;
 	struct cloud_group *group;
 	const char *verb, *token;
-	int64_t asked; /* a size; -1: none was told */
+	int64_t asked;	  /* a size; -1: none was told */
+	int64_t launches; /* of a growth: so many, whatever there is beyond the size; 0: as many as the size lacks */
 	const char *const *ids;
 	size_t id_count;
 	struct cloud_warm_pool warm;	   /* of "standby", on EKS: what it shall be */

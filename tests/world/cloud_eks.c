@@ -314,6 +314,7 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 				   .verb = "grow",
 				   .token = field(c->body, "ClientToken", token, sizeof token),
 				   .asked = g->desired + number(c->body, "RequestedCapacity"),
+				   .launches = number(c->body, "RequestedCapacity"),
 				   .is_again = c->is_again };
 	const char *code = "";
 	struct buf out = { .cap = 1 << 20 };
