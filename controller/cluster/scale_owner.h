@@ -16,9 +16,6 @@ enum scale_owner {
 	SCALE_OWNER_UNKNOWN,	       /* it could not be read */
 };
 
-/* Under this name our own writes stand in managedFields: the User-Agent up to its slash. */
-#define OWN_FIELD_MANAGER "preheat"
-
 struct scale_owner_call {
 	const char *api_version, *kind, *name_space, *name; /* of the workload */
 	void (*done)(struct scale_owner_call *c);
