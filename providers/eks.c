@@ -472,9 +472,16 @@ static bool asks_who_emptied(const struct eks_call *x)
 					  now_of(x) - n->emptied_asked_at >= EKS_KNOWN_FOR);
 }
 
+static bool note_size(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	eks_known_sized(known_of(x), x->seen.group.desired);
+	return true;
+}
+
 static bool activities_are_due(const struct eks_call *x)
 {
-	return eks_has_open_ends(&x->seen.group) || asks_who_emptied(x);
+	return eks_has_open_ends(&x->seen.group) || asks_who_emptied(x) || known_of(x)->resizer_asks;
 }
 
 static void activities_write(struct eks_call *x)
@@ -495,10 +502,18 @@ static bool activities_read(struct eks_call *x, struct error *e)
 	n->newest_failure = eks_newest_failure(list.items, list.count);
 	n->is_emptied = eks_emptied_by_schedule(list.items, list.count);
 	n->emptied_asked_at = now_of(x);
+	if (n->resizer_asks)
+		eks_known_resizer(n, eks_resized_by(list.items, list.count, x->seen.group.desired, n->resized_after,
+						    arena_of(x)));
 	return true;
 }
 
 /* The steps that change something, and what decides them. */
+
+static void leave_at(struct eks_call *x, int64_t size)
+{
+	x->seen.group.desired = known_of(x)->asked = size;
+}
 
 static bool decide(struct eks_call *x, struct error *e)
 {
@@ -606,6 +621,13 @@ static void terminate_write(struct eks_call *x)
 	eks_terminate(x->change.victims[x->victim_at++], &x->body);
 }
 
+static bool terminate_read(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	leave_at(x, x->seen.group.desired - 1);
+	return true;
+}
+
 static bool terminate_forgives(struct eks_call *x, const struct error *e)
 {
 	return e->kind == ERROR_INVALID && strcasestr(x->request.refusal.message, "not found");
@@ -619,6 +641,13 @@ static bool size_is_due(const struct eks_call *x)
 static void size_write(struct eks_call *x)
 {
 	eks_set_size(x->group, x->change.target, &x->body);
+}
+
+static bool size_read(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	leave_at(x, x->change.target);
+	return true;
 }
 
 static bool decide_rest(struct eks_call *x, struct error *e)
@@ -671,6 +700,7 @@ static bool launch_read(struct eks_call *x, struct error *e)
 	x->zone_at += launched.count < launched_at_once(x);
 	x->change.to_launch -= launched.count;
 	x->base.call->launched += launched.count;
+	leave_at(x, x->seen.group.desired + launched.count);
 	for (size_t i = 0; i < launched.error_count; i++) {
 		const struct eks_launch_error *l = &launched.errors[i];
 		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);
@@ -942,6 +972,7 @@ static const struct step
 	reservation = { "DescribeCapacityReservations", reservation_is_due, false, reservation_write, reservation_read, NULL, NULL },
 	pool = { "DescribeWarmPool", pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	named_pool = { "DescribeWarmPool", named_pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
+	sized = { .decide = note_size },
 	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
 	hooks = { "DescribeLifecycleHooks", hooks_are_due, false, hooks_write, hooks_read, hooks_forgive, NULL },
 	change = { .decide = decide },
@@ -952,11 +983,11 @@ static const struct step
 	config = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, NULL, NULL },
 	config_if_free = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, config_forgives, NULL },
 	pool_waited_for = { .decide = decide_wait },
-	terminate = { "TerminateInstanceInAutoScalingGroup", terminate_is_due, true, terminate_write, NULL,
+	terminate = { "TerminateInstanceInAutoScalingGroup", terminate_is_due, true, terminate_write, terminate_read,
 		      terminate_forgives, NULL },
 	again = { "DescribeAutoScalingGroups", size_is_due, false, group_write, group_read, NULL, NULL },
 	rest = { .decide = decide_rest },
-	size = { "SetDesiredCapacity", size_is_due, false, size_write, NULL, NULL, NULL },
+	size = { "SetDesiredCapacity", size_is_due, false, size_write, size_read, NULL, NULL },
 	launch = { "LaunchInstances", launch_is_due, true, launch_write, launch_read, NULL, NULL },
 	launched = { .decide = decide_launched },
 	identity = { "GetCallerIdentity", NULL, false, identity_write, identity_read, NULL, NULL },
@@ -967,7 +998,7 @@ static const struct step
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool,
-				   &activities, &hooks),
+				   &sized, &activities, &hooks),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &locate_anew, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] = PLAN(&locate, &group, &locate_anew, &named_pool, &change, &protect, &put_pool, &terminate,
 				 &config_if_free),
@@ -1003,8 +1034,8 @@ static void describe(struct eks_call *x)
 	eks_describe(&x->seen, arena_of(x), d);
 	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
-	n->desired = x->seen.group.desired;
-	n->max = x->seen.group.max;
+	eks_known_looked(n, x->seen.group.desired, x->seen.group.max, x->seen.now);
+	d->resized_by = text_keep(arena_of(x), n->resized_by);
 	d->ends_at = is_block(x) ? n->ends_at : 0;
 	if (is_block(x) && !d->ends_at)
 		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);

@@ -400,6 +400,59 @@ static void a_schedule_that_emptied_the_group_is_told(void **state)
 	}
 }
 
+#define TAKEN(from, to)                                                                                  \
+	"At 2026-11-20T23:00:00Z instance i-0a was taken out of service in response to a user request, " \
+	"shrinking the capacity from " from " to " to "."
+#define SHRANK "  At 2026-11-20T23:00:00Z an instance was taken out of service in response to a difference."
+
+/* Only what led to the size that is seen tells who it was, and nothing of long before. */
+static void whoever_resized_the_group_is_named(void **state)
+{
+	static const struct {
+		const char *activities, *by;
+		millis after; /* of the activities */
+	} cases[] = {
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "a scheduled action of Auto Scaling", 0 },
+		{ SAYS("a1", RESIZED("a user request", "5", "2")), "a user request", 0 },
+		{ SAYS("a1",
+		       "At 2026-11-20T23:00:00Z a user request explicitly set group desired capacity changing the "
+		       "desired capacity from 1 to 2." SHRANK),
+		  "a user request", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z a monitor alarm low load in state ALARM triggered policy by day "
+			     "changing the desired capacity from 3 to 2." SHRANK),
+		  "scaling policy by day through its alarm low load", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z a monitor alarm A in state OK changing the desired capacity from "
+			     "3 to 2."),
+		  "", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z whoever comes next changing the desired capacity from 3 to 2."),
+		  "", 0 },
+		{ SAYS("a1", "changing the desired capacity from 3 to 2."), "", 0 },
+		{ SAYS("a1", TAKEN("3", "2")), "a user request", 0 },
+		{ SAYS("a2", TAKEN("4", "3")) SAYS("a1", RESIZED("a scheduled action", "5", "2")),
+		  "a scheduled action of Auto Scaling", 0 },
+		{ SAYS("a2", RESIZED("a user request", "2", "6")) SAYS("a1", RESIZED("a scheduled action", "5", "2")),
+		  "", 0 },
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "a scheduled action of Auto Scaling", MINUTE },
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "", MINUTE + 1 },
+		{ "", "", 0 },
+	};
+	static const millis began = 1795215600000; /* 2026-11-20T23:00:00Z */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[4096];
+		struct arena a = { 0 };
+		struct eks_list list;
+		struct error e = { 0 };
+		snprintf(text, sizeof text, ACTIVITIES("%s"), cases[i].activities);
+		assert_true(eks_read_activities(text, strlen(text), &a, &list, &e));
+		const char *by = eks_resized_by(list.items, list.count, 2, began + cases[i].after, &a);
+		if (strcmp(by, cases[i].by) != 0)
+			fail_msg("case %zu: '%s'", i, by);
+		arena_release(&a);
+	}
+}
+
 #define HOOK(transition, seconds, result)                                                   \
 	"<member><LifecycleHookName>h</LifecycleHookName><LifecycleTransition>autoscaling:" \
 	"EC2_INSTANCE_" transition "</LifecycleTransition><HeartbeatTimeout>" seconds       \
@@ -708,6 +761,7 @@ int main(void)
 		cmocka_unit_test(what_a_stop_empties_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
+		cmocka_unit_test(whoever_resized_the_group_is_named),
 		cmocka_unit_test(hooks_say_how_long_they_hold),
 		cmocka_unit_test(a_launch_that_a_hook_abandoned_has_failed),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),

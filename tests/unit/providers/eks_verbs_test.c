@@ -93,7 +93,9 @@ static void a_description_asks_for_what_it_needs(void **state)
 	/* who may not see the pool has no standby, and is told */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
 			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) POOL("0", "3")), 0 },
-			     { "DescribeWarmPool&AutoScalingGroupName=a", "AccessDenied", 403 }, ),
+			     { "DescribeWarmPool&AutoScalingGroupName=a", "AccessDenied", 403 },
+			     { ACTIVITIES, NONE, 0 },
+			     /* who lowered it */),
 			 ERROR_NONE);
 	assert_int_equal(s->call.description.abilities & PROVIDER_HAS_STANDBY, 0);
 	assert_non_null(strstr(s->call.description.lacks, "autoscaling:DescribeWarmPool"));
@@ -853,6 +855,61 @@ static void credentials_that_ended_are_fetched_anew_once(void **state)
 			 ERROR_AUTH);
 }
 
+#define LOWERED(by, from, to)                                                                                    \
+	"<Activities><member><ActivityId>a1</ActivityId><StatusCode>Successful</StatusCode><StartTime>2099-01-"  \
+	"01T00:00:00Z</StartTime><Cause>At 2099-01-01T00:00:00Z " by " changing the desired capacity from " from \
+	" to " to ".</Cause></member></Activities>"
+#define OF_TWO	 GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0b")))
+#define OF_ONE	 GROUP("0", "5", "1", HAS(SAFE("i-0a")))
+#define A_POLICY "a monitor alarm A in state ALARM triggered policy P"
+
+/* Asked once, and a few times where it is not told yet; it is known then until they size it again. */
+static void whoever_resizes_a_group_is_asked_for_once(void **state)
+{
+	struct scene *s = *state;
+	const char *const *by = &s->call.description.resized_by;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(*by, "");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 },
+			     { ACTIVITIES, LOWERED(A_POLICY, "2", "1"), 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(*by, "scaling policy P through its alarm A");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "scaling policy P through its alarm A");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, { ACTIVITIES, NONE, 0 }, ),
+			ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "");
+}
+
+/* Our own calls are user requests, too. */
+static void what_we_resized_is_nobody_elses(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 2), { READ, OF_ONE, 0 }, { SIZE("2"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE); /* lagging */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = (const char *const[]){ "i-0b" }, .id_count = 1),
+			     { READ, OF_TWO, 0 }, { END("i-0b"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 },
+			     { ACTIVITIES, LOWERED("a user request", "1", "2"), 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(s->call.description.resized_by, "a user request");
+}
+
 #define HOOKS_ASKED "DescribeLifecycleHooks&AutoScalingGroupName=a"
 #define HALF_AN_HOUR                                                                        \
 	"<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_TERMINATING" \
@@ -994,6 +1051,8 @@ int main(void)
 		TEST(cancelling_reads_again_before_it_lowers),
 		TEST(protection_goes_by_fifty),
 		TEST(credentials_that_ended_are_fetched_anew_once),
+		TEST(whoever_resizes_a_group_is_asked_for_once),
+		TEST(what_we_resized_is_nobody_elses),
 		TEST(hooks_are_asked_for_once_a_machine_ends),
 		TEST(what_hooks_do_not_tell_is_not_known),
 		TEST(a_check_changes_nothing_and_tells_each_permission),
