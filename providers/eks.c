@@ -46,6 +46,7 @@ struct eks_call {
 
 	const char *group; /* name of the Auto Scaling group; NULL until it is known */
 	struct eks_seen seen;
+	struct eks_refresh refresh;
 	bool is_located; /* by this call, not by an earlier one */
 	bool is_group_read, is_pool_read;
 	uint64_t era; /* in which its group was asked for, with so many: */
@@ -291,6 +292,33 @@ static bool hooks_forgive(struct eks_call *x, const struct error *e)
 
 	n->are_hooks_known = false;
 	n->hooks_asked_at = now_of(x);
+	return e->kind == ERROR_AUTH;
+}
+
+/* An instance refresh: only a person who looks is told. */
+
+static bool refresh_is_due(const struct eks_call *x)
+{
+	return x->base.call->in_full;
+}
+
+static void refresh_write(struct eks_call *x)
+{
+	eks_describe_refreshes(x->group, &x->body);
+}
+
+static bool refresh_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+
+	if (!eks_read_refresh(r->response, r->response_len, arena_of(x), &x->refresh, e))
+		x->refresh = (struct eks_refresh){ 0 };
+	return true;
+}
+
+static bool refresh_forgives(struct eks_call *x, const struct error *e)
+{
+	(void)x;
 	return e->kind == ERROR_AUTH;
 }
 
@@ -830,6 +858,8 @@ static const struct probe {
 	  "sees machines that stand by; without it there is no standby" },
 	{ "autoscaling:DescribeLifecycleHooks", OF_GROUP, PERMISSION_HELPS, hooks_write,
 	  "learns how long a machine that ends runs on; without it half an hour is assumed" },
+	{ "autoscaling:DescribeInstanceRefreshes", OF_GROUP, PERMISSION_HELPS, refresh_write,
+	  "tells here of an instance refresh that goes on; nothing else asks for it" },
 	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
 	  "grows the group, and cancels what does not come" },
 	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
@@ -975,6 +1005,7 @@ static const struct step
 	sized = { .decide = note_size },
 	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
 	hooks = { "DescribeLifecycleHooks", hooks_are_due, false, hooks_write, hooks_read, hooks_forgive, NULL },
+	refresh = { "DescribeInstanceRefreshes", refresh_is_due, false, refresh_write, refresh_read, refresh_forgives, NULL },
 	change = { .decide = decide },
 	protect = { "SetInstanceProtection", protect_is_due, true, protect_write, NULL, NULL, NULL },
 	release = { "SetInstanceProtection", release_is_due, true, release_write, NULL, NULL, NULL },
@@ -998,7 +1029,7 @@ static const struct step
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool,
-				   &sized, &activities, &hooks),
+				   &sized, &activities, &hooks, &refresh),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &locate_anew, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] = PLAN(&locate, &group, &locate_anew, &named_pool, &change, &protect, &put_pool, &terminate,
 				 &config_if_free),
@@ -1041,6 +1072,7 @@ static void describe(struct eks_call *x)
 		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);
 	if (n->are_hooks_known)
 		eks_tell_hooks(&n->hooks, arena_of(x), d);
+	eks_tell_refresh(&x->refresh, arena_of(x), d);
 	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
 	d->is_busy |= x->is_update_running || *d->busy_with;
 	d->emptied_by = n->is_emptied && !x->seen.group.desired ? eks_emptied_by(&x->seen.group, arena_of(x)) : "";

@@ -561,6 +561,21 @@ void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_des
 				    h->start_hold / SECOND));
 }
 
+void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group_description *d)
+{
+	if (r->status)
+		group_description_caution(
+			d, a,
+			text_printf(a, "an instance refresh is in progress (%s, %" PRId64 "%%)%s", r->status,
+				    r->percent,
+				    r->waits_for_protected
+					    ? ": it waits an hour for machines that are protected from scale-in, and "
+					      "then fails; pause the pool until it is over (spec.mode: paused), which "
+					      "lifts "
+					      "the protection"
+					    : ""));
+}
+
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)
 {
 	const char *cause = why->kind == ERROR_NONE ? "its launch template names no reservation" : why->message;

@@ -36,6 +36,8 @@ void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group
 void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct group_description *d);
 /* How long a machine that ends there runs on, and what hooks do that nobody may expect: cautions. */
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
+/* An instance refresh that goes on: a caution. */
+void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group_description *d);
 /* Machines that end, and that hooks may hold. */
 bool eks_has_endings(const struct eks_group *g);
 /* Newest first: whether a scheduled action set the size to 0, as the last that changed it. */

@@ -400,6 +400,54 @@ static void a_schedule_that_emptied_the_group_is_told(void **state)
 	}
 }
 
+#define REFRESH(status, rest)                                                                        \
+	"<InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId><AutoScalingGroupName>a" \
+	"</AutoScalingGroupName><Status>" status "</Status>" rest "</member></InstanceRefreshes>"
+#define PERCENT(n) "<PercentageComplete>" n "</PercentageComplete>"
+#define WAITS	   ": it waits an hour for machines that are protected from scale-in, and then fails; pause the pool"
+
+/* What is over is no news; what goes past protected machines waits for nobody. */
+static void an_instance_refresh_that_goes_on_is_told(void **state)
+{
+	static const struct {
+		const char *answer, *caution, *message;
+	} cases[] = {
+		{ REFRESH("InProgress", PERCENT("40")), "an instance refresh is in progress (InProgress, 40%)" WAITS,
+		  "" },
+		{ REFRESH("Pending", ""), "an instance refresh is in progress (Pending, 0%)" WAITS, "" },
+		{ REFRESH("Baking", PERCENT("100") "<Preferences><ScaleInProtectedInstances>Wait"
+						   "</ScaleInProtectedInstances></Preferences>"),
+		  "an instance refresh is in progress (Baking, 100%)" WAITS, "" },
+		{ REFRESH("RollbackInProgress", PERCENT("4") "<Preferences><ScaleInProtectedInstances>Ignore"
+							     "</ScaleInProtectedInstances></Preferences>"),
+		  "an instance refresh is in progress (RollbackInProgress, 4%)", "" },
+		{ REFRESH("Successful", PERCENT("100")), NULL, "" },
+		{ REFRESH("Cancelled", PERCENT("10")), NULL, "" },
+		{ "<InstanceRefreshes/>", NULL, "" },
+		{ REFRESH("InProgress", PERCENT("101")), NULL, "PercentageComplete 101 cannot be" },
+		{ "<InstanceRefreshes><member/></InstanceRefreshes>", NULL, "Status" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[1024];
+		struct arena a = { 0 };
+		struct group_description d = { 0 };
+		struct eks_refresh refresh;
+		struct error e = { 0 };
+		snprintf(text, sizeof text, ANSWER("DescribeInstanceRefreshes", "%s"), cases[i].answer);
+		bool ok = eks_read_refresh(text, strlen(text), &a, &refresh, &e);
+		assert_int_equal(ok, !*cases[i].message);
+		assert_true(ok || strstr(e.message, cases[i].message));
+		if (ok)
+			eks_tell_refresh(&refresh, &a, &d);
+		assert_int_equal(d.caution_count, cases[i].caution != NULL);
+		if (cases[i].caution && strncmp(d.cautions[0], cases[i].caution, strlen(cases[i].caution)) != 0)
+			fail_msg("'%s' is not '%s...'", d.cautions[0], cases[i].caution);
+		arena_release(&a);
+	}
+}
+
 #define TAKEN(from, to)                                                                                  \
 	"At 2026-11-20T23:00:00Z instance i-0a was taken out of service in response to a user request, " \
 	"shrinking the capacity from " from " to " to "."
@@ -763,6 +811,7 @@ int main(void)
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
 		cmocka_unit_test(whoever_resized_the_group_is_named),
 		cmocka_unit_test(hooks_say_how_long_they_hold),
+		cmocka_unit_test(an_instance_refresh_that_goes_on_is_told),
 		cmocka_unit_test(a_launch_that_a_hook_abandoned_has_failed),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),
 		cmocka_unit_test(texts_of_failures_are_understood),

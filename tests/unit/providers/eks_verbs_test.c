@@ -910,7 +910,9 @@ static void what_we_resized_is_nobody_elses(void **state)
 	assert_string_equal(s->call.description.resized_by, "a user request");
 }
 
-#define HOOKS_ASKED "DescribeLifecycleHooks&AutoScalingGroupName=a"
+#define REFRESHES_ASKED "DescribeInstanceRefreshes&AutoScalingGroupName=a&MaxRecords=1"
+#define NO_REFRESH	"<InstanceRefreshes/>"
+#define HOOKS_ASKED	"DescribeLifecycleHooks&AutoScalingGroupName=a"
 #define HALF_AN_HOUR                                                                        \
 	"<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_TERMINATING" \
 	"</LifecycleTransition><HeartbeatTimeout>1800</HeartbeatTimeout></member></LifecycleHooks>"
@@ -953,9 +955,45 @@ static void what_hooks_do_not_tell_is_not_known(void **state)
 		account_settle(s, settings);
 		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
 				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
-				     { HOOKS_ASKED, cases[i].answer, cases[i].status }, ),
+				     { HOOKS_ASKED, cases[i].answer, cases[i].status },
+				     { cases[i].kind == ERROR_NONE ? REFRESHES_ASKED : NULL, NO_REFRESH, 0 }, ),
 				 cases[i].kind);
 		assert_int_equal(s->call.description.end_hold, 0);
+	}
+}
+
+/* Likewise: it is asked for where a person looks, and told as a caution. */
+static void a_person_is_told_of_an_instance_refresh(void **state)
+{
+	static const struct {
+		const char *answer;
+		int status;
+		enum error_kind kind;
+		bool is_told;
+	} cases[] = {
+		{ "<InstanceRefreshes><member><Status>InProgress</Status></member></InstanceRefreshes>", 0, ERROR_NONE,
+		  true },
+		{ "<InstanceRefreshes><member/></InstanceRefreshes>", 0, ERROR_NONE, false },
+		{ "AccessDenied:no", 403, ERROR_NONE, false },
+		{ "Throttling:Rate exceeded", 400, ERROR_THROTTLED, false },
+	};
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 }, { HOOKS_ASKED, HALF_AN_HOUR, 0 },
+			     { REFRESHES_ASKED, NO_REFRESH, 0 }, ),
+			 ERROR_NONE);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
+				     { REFRESHES_ASKED, cases[i].answer, cases[i].status }, ),
+				 cases[i].kind);
+		bool is_told = false;
+		for (size_t k = 0; k < s->call.description.caution_count; k++)
+			is_told |=
+				strstr(s->call.description.cautions[k], "an instance refresh is in progress") != NULL;
+		assert_int_equal(is_told, cases[i].is_told);
 	}
 }
 
@@ -979,7 +1017,8 @@ static void a_check_changes_nothing_and_tells_each_permission(void **state)
 			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 },
 			     { "DescribeScalingActivities&AutoScalingGroupName=a&MaxRecords=1", denied, 403 },
 			     { "DescribeWarmPool&AutoScalingGroupName=a", "Throttling:Rate exceeded", 400 },
-			     { HOOKS_ASKED, denied, 403 }, { SIZE("-1"), "ValidationError:1 validation error", 400 },
+			     { HOOKS_ASKED, denied, 403 }, { REFRESHES_ASKED, denied, 403 },
+			     { SIZE("-1"), "ValidationError:1 validation error", 400 },
 			     { PROTECT(ID("1", "i-00000000000000000")),
 			       "ValidationError:The instance is not part of the group", 400 },
 			     { END("i-00000000000000000"), denied, 403 },
@@ -1055,6 +1094,7 @@ int main(void)
 		TEST(what_we_resized_is_nobody_elses),
 		TEST(hooks_are_asked_for_once_a_machine_ends),
 		TEST(what_hooks_do_not_tell_is_not_known),
+		TEST(a_person_is_told_of_an_instance_refresh),
 		TEST(a_check_changes_nothing_and_tells_each_permission),
 	};
 
