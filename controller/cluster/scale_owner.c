@@ -15,6 +15,7 @@ static const char LLM_PART[] = "llminferenceservice";
 struct target_record {
 	struct decoded_list writers;
 	const char *service, *part_of, *app;
+	int64_t replicas;
 };
 
 static const struct field target_fields[] = {
@@ -25,8 +26,9 @@ static const struct field target_fields[] = {
 	FIELD(struct target_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
 	FIELD(struct target_record, part_of, FIELD_STRING, "metadata>labels>app.kubernetes.io/part-of"),
 	FIELD(struct target_record, app, FIELD_STRING, "metadata>labels>app.kubernetes.io/name"),
+	FIELD(struct target_record, replicas, FIELD_INT, "spec>replicas"),
 };
-static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 4 };
+static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 5 };
 
 struct autoscaler_record {
 	const char *name, *kind, *target, *scaled_object, *service;
@@ -159,6 +161,8 @@ static void target_came(struct api_call *call)
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, t.service);
 		else if (writer && strcmp(writer, OWN_FIELD_MANAGER) != 0)
 			name_owner(c, SCALE_OWNER_FIELD_MANAGER, writer);
+		else if (writer && t.replicas != c->ours)
+			name_owner(c, SCALE_OWNER_PREHEAT, "");
 	}
 	ask_autoscalers(c);
 }

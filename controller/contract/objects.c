@@ -685,6 +685,7 @@ static const struct kind kinds[] = {
 	{ "policy", "PodDisruptionBudget", NULL, NULL, add_budget },
 	{ "autoscaling", "HorizontalPodAutoscaler", NULL, NULL, add_scaler },
 	{ "keda.sh", "ScaledObject", NULL, NULL, add_scaler },
+	{ "autoscaling.aibrix.ai", "PodAutoscaler", NULL, NULL, add_scaler },
 	{ "serving.kserve.io", "InferenceService", NULL, NULL, add_service },
 	{ "serving.kserve.io", "LLMInferenceService", NULL, NULL, add_llm_service },
 	{ "resource.k8s.io", "ResourceClaim", NULL, NULL, add_claim },

@@ -220,11 +220,6 @@ static bool is_same_target(const struct scaler *a, const char *kind, const char 
 	return *a->target && !strcmp(a->target, name) && !strcmp(a->target_kind, kind);
 }
 
-static bool is_service(const struct scaler *s)
-{
-	return strstr(s->object.ref.kind, "InferenceService");
-}
-
 /* What was made for an object that is here is that, not one more. */
 static bool is_made_by_another(const struct check_run *c, const struct scaler *s)
 {
@@ -249,6 +244,7 @@ static const struct {
 	{ "LLMInferenceService", "leave spec.replicas and spec.scaling out of ",
 	  ", or set workload.warm: metric in the WarmPool" },
 	{ "ScaledObject", "delete ", ONLY_ONE },
+	{ "PodAutoscaler", "delete ", ONLY_ONE },
 	{ "HorizontalPodAutoscaler", "delete ", ONLY_ONE },
 };
 
@@ -408,7 +404,7 @@ static void rule_scaler_spec(struct check_run *c)
 		const struct scaler *s = &c->contract->scalers[i];
 		const struct yaml_node *spec = yaml_child(s->object.ref.at, "spec");
 		bool is_hpa = !strcmp(s->object.ref.kind, "HorizontalPodAutoscaler");
-		if (is_service(s) || is_made_by_another(c, s))
+		if ((!is_hpa && strcmp(s->object.ref.kind, "ScaledObject") != 0) || is_made_by_another(c, s))
 			continue;
 		if (!spec || spec->kind != YAML_MAP) {
 			violate(c, &(struct breach){ &s->object, spec, NULL }, "spec: found %s; allowed: a map",
@@ -759,7 +755,7 @@ static const struct contract_rule rules[] = {
 	  "Where servers refuse what is too much and tell nothing of it, the objective reads as met while clients are refused.",
 	  "let servers queue without a limit (SGLang: leave --max-queued-requests out), or watch refusals at the gateway", false,
 	  NULL, NULL, rule_refusals_unseen },
-	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService, LLMInferenceService",
+	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, PodAutoscaler, InferenceService, LLMInferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",
 	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },

@@ -239,6 +239,45 @@ static const char *busy_groups(const struct controller *c, size_t pool, struct a
 		   : NULL;
 }
 
+/* A person who drains a node, and the end of an owner's operation, take less. */
+static const millis CORDONED_FOR_LONG = 10 * MINUTE;
+
+static bool is_cordoned_by_others(const struct controller *c, const struct node *n)
+{
+	return n->is_known && n->is_cordoned && !n->is_draining && !n->is_leaving && n->owner == NODE_UNCLAIMED &&
+	       n->interruption == NODE_STAYS && !drain_is_under_way(c, n->name) &&
+	       clock_now(c->clock) - n->cordoned_since > CORDONED_FOR_LONG;
+}
+
+static const char *cordoned_nodes(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct node *longest = NULL;
+	int64_t found = 0;
+
+	for (size_t g = 0; g < spec->group_count; g++) {
+		size_t count;
+		const struct node **nodes = cluster_nodes(c->cluster, (int)spec->groups[g], a, &count);
+		for (size_t i = 0; i < count && !node_group_is_owners(c->groups[spec->groups[g]]); i++) {
+			if (!is_cordoned_by_others(c, nodes[i]))
+				continue;
+			found++;
+			longest = !longest || nodes[i]->cordoned_since < longest->cordoned_since ? nodes[i] : longest;
+		}
+	}
+	if (!found)
+		return NULL;
+	CLEANUP(buf_release) struct buf more = { 0 };
+	buf_text(&more, "");
+	if (found > 1)
+		buf_printf(&more, " (and %lld more)", (long long)found - 1);
+	return format(
+		a,
+		"somebody cordoned node %s%s more than %lld minutes ago: nothing new starts there, and it is paid for; "
+		"uncordon it, or end its machine",
+		longest->name, more.text, (long long)(CORDONED_FOR_LONG / MINUTE));
+}
+
 static const char *ailing_group(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -317,6 +356,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_BUSY] = busy_groups(c, pool, a);
+	out[PROBLEM_CORDONED] = cordoned_nodes(c, pool, a);
 	out[PROBLEM_AILING] = ailing_group(c, pool, a);
 	out[PROBLEM_RESERVATION] = ending_reservation(c, pool, a);
 	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);

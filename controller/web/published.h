@@ -62,6 +62,7 @@ enum pool_problem {
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
 	PROBLEM_BUSY,	       /* somebody else's operation goes on in a node group, an update, say */
+	PROBLEM_CORDONED,      /* nodes that somebody else cordoned are paid for, and nothing starts there */
 	PROBLEM_AILING,	       /* the cloud itself says that something is wrong with a node group */
 	PROBLEM_RESERVATION,   /* the reservation of a node group ends, so that nothing starts there */
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */

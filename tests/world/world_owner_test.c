@@ -163,6 +163,21 @@ static void a_scaled_object_is_served(void **state)
 	assert_int_equal(world_replicas("chat"), 5);
 }
 
+/* It lowers by one each half an hour, the longest that Kubernetes allows: as seldom as a person might, but it stands.
+ */
+static void a_slow_autoscaler_is_let_too(void **state)
+{
+	(void)state;
+	begin();
+	autoscalers_lower_each(30 * MINUTE);
+	autoscaler_create("chat", 1, 1, "", "");
+	until(is_contested, 65 * MINUTE, "it says who else sets the replicas");
+	assert_named("HorizontalPodAutoscaler hpa-chat", "set workload.warm: metric");
+	int64_t writes = laws_scale_writes();
+	run(3 * HOUR);
+	assert_int_equal(laws_scale_writes(), writes);
+}
+
 static bool serves_three(void)
 {
 	return world_ready("chat") >= 3;
@@ -236,6 +251,17 @@ static void an_llm_service_with_a_number_is_told_the_same(void **state)
 	gitops_apply("chat", "manager", 1, 3 * MINUTE);
 	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
 	assert_named("LLMInferenceService glm", "leave spec.replicas and spec.scaling out of it");
+}
+
+/* Under our own name, and not what we set. */
+static void another_preheat_is_let_and_named(void **state)
+{
+	(void)state;
+	begin();
+	gitops_apply("chat", "preheat", 1, 3 * MINUTE);
+	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
+	run(5 * MINUTE);
+	assert_named("another Preheat", "let one WarmPool of one cluster name it");
 }
 
 static bool is_set_to_two(void)
@@ -464,10 +490,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_autoscaler_is_let_and_followed_when_it_goes),
 		SCENARIO(a_scaled_object_is_served),
+		SCENARIO(a_slow_autoscaler_is_let_too),
 		SCENARIO(fewer_than_stood_are_served_too),
 		SCENARIO(an_inference_service_is_told_to_be_external),
 		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
 		SCENARIO(an_llm_service_is_told_to_leave_the_number_out),
+		SCENARIO(another_preheat_is_let_and_named),
 		SCENARIO(an_llm_service_with_a_number_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
