@@ -579,8 +579,7 @@ void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group
 				    r->waits_for_protected
 					    ? ": it waits an hour for machines that are protected from scale-in, and "
 					      "then fails; pause the pool until it is over (spec.mode: paused), which "
-					      "lifts "
-					      "the protection"
+					      "lifts the protection"
 					    : ""));
 }
 

@@ -946,7 +946,8 @@ static void a_hook_that_holds_launches_is_told(void **state)
 			       "<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_LAUNCHING"
 			       "</LifecycleTransition><HeartbeatTimeout>2400</HeartbeatTimeout><DefaultResult>CONTINUE"
 			       "</DefaultResult></member></LifecycleHooks>",
-			       0 }, ),
+			       0 },
+			     { REFRESHES_ASKED, NO_REFRESH, 0 }, ),
 			 ERROR_NONE);
 	const struct group_description *d = &s->call.description;
 	assert_non_null(strstr(d->cautions[d->caution_count - 1], "holds machines that start until its owner completes "
