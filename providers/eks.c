@@ -46,6 +46,7 @@ struct eks_call {
 
 	const char *group; /* name of the Auto Scaling group; NULL until it is known */
 	struct eks_seen seen;
+	struct eks_refresh refresh;
 	bool is_located; /* by this call, not by an earlier one */
 	bool is_group_read, is_pool_read;
 	uint64_t era; /* in which its group was asked for, with so many: */
@@ -294,6 +295,33 @@ static bool hooks_forgive(struct eks_call *x, const struct error *e)
 	return e->kind == ERROR_AUTH;
 }
 
+/* An instance refresh: only a person who looks is told. */
+
+static bool refresh_is_due(const struct eks_call *x)
+{
+	return x->base.call->in_full;
+}
+
+static void refresh_write(struct eks_call *x)
+{
+	eks_describe_refreshes(x->group, &x->body);
+}
+
+static bool refresh_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+
+	if (!eks_read_refresh(r->response, r->response_len, arena_of(x), &x->refresh, e))
+		x->refresh = (struct eks_refresh){ 0 };
+	return true;
+}
+
+static bool refresh_forgives(struct eks_call *x, const struct error *e)
+{
+	(void)x;
+	return e->kind == ERROR_AUTH;
+}
+
 /* An update of the node group that goes on after its call. */
 
 static bool update_is_due(const struct eks_call *x)
@@ -472,9 +500,16 @@ static bool asks_who_emptied(const struct eks_call *x)
 					  now_of(x) - n->emptied_asked_at >= EKS_KNOWN_FOR);
 }
 
+static bool note_size(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	eks_known_sized(known_of(x), x->seen.group.desired);
+	return true;
+}
+
 static bool activities_are_due(const struct eks_call *x)
 {
-	return eks_has_open_ends(&x->seen.group) || asks_who_emptied(x);
+	return eks_has_open_ends(&x->seen.group) || asks_who_emptied(x) || known_of(x)->resizer_asks;
 }
 
 static void activities_write(struct eks_call *x)
@@ -495,10 +530,18 @@ static bool activities_read(struct eks_call *x, struct error *e)
 	n->newest_failure = eks_newest_failure(list.items, list.count);
 	n->is_emptied = eks_emptied_by_schedule(list.items, list.count);
 	n->emptied_asked_at = now_of(x);
+	if (n->resizer_asks)
+		eks_known_resizer(n, eks_resized_by(list.items, list.count, x->seen.group.desired, n->resized_after,
+						    arena_of(x)));
 	return true;
 }
 
 /* The steps that change something, and what decides them. */
+
+static void leave_at(struct eks_call *x, int64_t size)
+{
+	x->seen.group.desired = known_of(x)->asked = size;
+}
 
 static bool decide(struct eks_call *x, struct error *e)
 {
@@ -606,6 +649,13 @@ static void terminate_write(struct eks_call *x)
 	eks_terminate(x->change.victims[x->victim_at++], &x->body);
 }
 
+static bool terminate_read(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	leave_at(x, x->seen.group.desired - 1);
+	return true;
+}
+
 static bool terminate_forgives(struct eks_call *x, const struct error *e)
 {
 	return e->kind == ERROR_INVALID && strcasestr(x->request.refusal.message, "not found");
@@ -619,6 +669,13 @@ static bool size_is_due(const struct eks_call *x)
 static void size_write(struct eks_call *x)
 {
 	eks_set_size(x->group, x->change.target, &x->body);
+}
+
+static bool size_read(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	leave_at(x, x->change.target);
+	return true;
 }
 
 static bool decide_rest(struct eks_call *x, struct error *e)
@@ -671,6 +728,7 @@ static bool launch_read(struct eks_call *x, struct error *e)
 	x->zone_at += launched.count < launched_at_once(x);
 	x->change.to_launch -= launched.count;
 	x->base.call->launched += launched.count;
+	leave_at(x, x->seen.group.desired + launched.count);
 	for (size_t i = 0; i < launched.error_count; i++) {
 		const struct eks_launch_error *l = &launched.errors[i];
 		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);
@@ -800,6 +858,8 @@ static const struct probe {
 	  "sees machines that stand by; without it there is no standby" },
 	{ "autoscaling:DescribeLifecycleHooks", OF_GROUP, PERMISSION_HELPS, hooks_write,
 	  "learns how long a machine that ends runs on; without it half an hour is assumed" },
+	{ "autoscaling:DescribeInstanceRefreshes", OF_GROUP, PERMISSION_HELPS, refresh_write,
+	  "tells here of an instance refresh that goes on; nothing else asks for it" },
 	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
 	  "grows the group, and cancels what does not come" },
 	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
@@ -942,8 +1002,10 @@ static const struct step
 	reservation = { "DescribeCapacityReservations", reservation_is_due, false, reservation_write, reservation_read, NULL, NULL },
 	pool = { "DescribeWarmPool", pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	named_pool = { "DescribeWarmPool", named_pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
+	sized = { .decide = note_size },
 	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
 	hooks = { "DescribeLifecycleHooks", hooks_are_due, false, hooks_write, hooks_read, hooks_forgive, NULL },
+	refresh = { "DescribeInstanceRefreshes", refresh_is_due, false, refresh_write, refresh_read, refresh_forgives, NULL },
 	change = { .decide = decide },
 	protect = { "SetInstanceProtection", protect_is_due, true, protect_write, NULL, NULL, NULL },
 	release = { "SetInstanceProtection", release_is_due, true, release_write, NULL, NULL, NULL },
@@ -952,11 +1014,11 @@ static const struct step
 	config = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, NULL, NULL },
 	config_if_free = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, config_forgives, NULL },
 	pool_waited_for = { .decide = decide_wait },
-	terminate = { "TerminateInstanceInAutoScalingGroup", terminate_is_due, true, terminate_write, NULL,
+	terminate = { "TerminateInstanceInAutoScalingGroup", terminate_is_due, true, terminate_write, terminate_read,
 		      terminate_forgives, NULL },
 	again = { "DescribeAutoScalingGroups", size_is_due, false, group_write, group_read, NULL, NULL },
 	rest = { .decide = decide_rest },
-	size = { "SetDesiredCapacity", size_is_due, false, size_write, NULL, NULL, NULL },
+	size = { "SetDesiredCapacity", size_is_due, false, size_write, size_read, NULL, NULL },
 	launch = { "LaunchInstances", launch_is_due, true, launch_write, launch_read, NULL, NULL },
 	launched = { .decide = decide_launched },
 	identity = { "GetCallerIdentity", NULL, false, identity_write, identity_read, NULL, NULL },
@@ -967,7 +1029,7 @@ static const struct step
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool,
-				   &activities, &hooks),
+				   &sized, &activities, &hooks, &refresh),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &locate_anew, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] = PLAN(&locate, &group, &locate_anew, &named_pool, &change, &protect, &put_pool, &terminate,
 				 &config_if_free),
@@ -1003,13 +1065,14 @@ static void describe(struct eks_call *x)
 	eks_describe(&x->seen, arena_of(x), d);
 	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
-	n->desired = x->seen.group.desired;
-	n->max = x->seen.group.max;
+	eks_known_looked(n, x->seen.group.desired, x->seen.group.max, x->seen.now);
+	d->resized_by = text_keep(arena_of(x), n->resized_by);
 	d->ends_at = is_block(x) ? n->ends_at : 0;
 	if (is_block(x) && !d->ends_at)
 		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);
 	if (n->are_hooks_known)
 		eks_tell_hooks(&n->hooks, arena_of(x), d);
+	eks_tell_refresh(&x->refresh, arena_of(x), d);
 	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
 	d->is_busy |= x->is_update_running || *d->busy_with;
 	d->emptied_by = n->is_emptied && !x->seen.group.desired ? eks_emptied_by(&x->seen.group, arena_of(x)) : "";

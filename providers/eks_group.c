@@ -9,6 +9,9 @@
 
 enum { ALWAYS = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS | PROVIDER_PROTECTS };
 
+/* A look may show the group as it was so long before. */
+static const millis READ_LATE = MINUTE;
+
 struct state {
 	const char *name;
 	enum machine_state state;
@@ -184,31 +187,84 @@ int64_t eks_newest_failure(const struct eks_activity *items, size_t count)
 	return newest;
 }
 
+/* Of the last that an activity's cause tells: who made it, up to what it was about, and the size. */
+struct resize {
+	const char *by, *about;
+	int64_t size;
+};
+
 /* "At 2026-02-12T16:01:25Z a scheduled action update of AutoScalingGroup constraints to min: 0, max: 3, desired: 0
- * changing the desired capacity from 2 to 0.", in whose place "a user request" or "a monitor alarm" stands
- * (https://repost.aws/knowledge-center/auto-scaling-scale-down). Of a machine that ended there may be several. */
-static bool tells_resize(const char *cause, bool *is_emptied)
+ * changing the desired capacity from 2 to 0.", in whose place "a user request" or "a monitor alarm A in state ALARM
+ * triggered policy P" stands (https://repost.aws/knowledge-center/auto-scaling-scale-down). Of a machine that ended
+ * there may be several. */
+static bool read_resize(const char *cause, struct resize *out)
 {
 	static const char resize[] = "changing the desired capacity from ";
-	const char *by = "", *last = NULL;
+	const char *at = "", *last = NULL;
 
 	for (const char *p = cause; (p = strstr(p, resize)) != NULL; p += strlen(resize))
 		last = p;
 	for (const char *p = cause; last && (p = strstr(p, "At ")) != NULL && p < last; p++)
-		by = p;
-	const char *schedule = strcasestr(by, "a scheduled action");
-	const char *to = last ? strstr(last, " to ") : NULL;
-	*is_emptied = to && schedule && schedule < last && strtoll(to + 4, NULL, 10) == 0;
-	return last;
+		at = p;
+	if (!last)
+		return false;
+	const char *to = strstr(last, " to "), *by = *at ? strchr(at + strlen("At "), ' ') : NULL;
+	*out = (struct resize){ by ? by + 1 : "", last, to ? strtoll(to + strlen(" to "), NULL, 10) : -1 };
+	return true;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncasecmp(text, with, strlen(with)) == 0;
 }
 
 bool eks_emptied_by_schedule(const struct eks_activity *items, size_t count)
 {
-	bool is_emptied = false;
+	struct resize r = { .by = "" };
 
-	for (size_t i = 0; i < count && !tells_resize(items[i].cause, &is_emptied); i++)
+	for (size_t i = 0; i < count && !read_resize(items[i].cause, &r); i++)
 		;
-	return is_emptied;
+	return r.size == 0 && begins(r.by, "a scheduled action");
+}
+
+/* "At 2026-02-12T16:01:25Z instance i-0a was taken out of service in response to a user request, shrinking the capacity
+ * from 3 to 2.": TerminateInstanceInAutoScalingGroup. */
+static bool is_ended_by_request(const char *cause, int64_t size)
+{
+	static const char request[] = "in response to a user request, shrinking the capacity from ";
+	const char *shrinks = strstr(cause, request), *to = shrinks ? strstr(shrinks + strlen(request), " to ") : NULL;
+
+	return to && strtoll(to + strlen(" to "), NULL, 10) == size;
+}
+
+static const char *resizer_of(const struct resize *r, struct arena *a)
+{
+	static const char policy[] = " in state ALARM triggered policy ", alarm[] = "a monitor alarm ";
+	const char *triggers = strstr(r->by, policy);
+
+	if (begins(r->by, "a scheduled action"))
+		return "a scheduled action of Auto Scaling";
+	if (begins(r->by, "a user request"))
+		return "a user request";
+	if (!begins(r->by, alarm) || !triggers || triggers + strlen(policy) >= r->about)
+		return "";
+	const char *name = r->by + strlen(alarm), *policy_name = triggers + strlen(policy);
+	return text_printf(a, "scaling policy %.*s through its alarm %.*s",
+			   (int)(r->about - policy_name - 1) /* a space */, policy_name, (int)(triggers - name), name);
+}
+
+const char *eks_resized_by(const struct eks_activity *items, size_t count, int64_t size, millis after, struct arena *a)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct resize r;
+		if (items[i].started_at < after - READ_LATE)
+			break;
+		if (read_resize(items[i].cause, &r))
+			return r.size == size ? resizer_of(&r, a) : "";
+		if (is_ended_by_request(items[i].cause, size))
+			return "a user request";
+	}
+	return "";
 }
 
 const char *eks_emptied_by(const struct eks_group *g, struct arena *a)
@@ -511,6 +567,20 @@ void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_des
 				"a lifecycle hook holds machines that start until its owner completes it, for %" PRId64
 				" s at most: their lead time is as much longer",
 				h->start_hold / SECOND));
+}
+
+void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group_description *d)
+{
+	if (r->status)
+		group_description_caution(
+			d, a,
+			text_printf(a, "an instance refresh is in progress (%s, %" PRId64 "%%)%s", r->status,
+				    r->percent,
+				    r->waits_for_protected
+					    ? ": it waits an hour for machines that are protected from scale-in, and "
+					      "then fails; pause the pool until it is over (spec.mode: paused), which "
+					      "lifts the protection"
+					    : ""));
 }
 
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)

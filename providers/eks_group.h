@@ -36,11 +36,16 @@ void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group
 void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct group_description *d);
 /* How long a machine that ends there runs on, and what hooks do that nobody may expect: cautions. */
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
+/* An instance refresh that goes on: a caution. */
+void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group_description *d);
 /* Machines that end, and that hooks may hold. */
 bool eks_has_endings(const struct eks_group *g);
 /* Newest first: whether a scheduled action set the size to 0, as the last that changed it. */
 bool eks_emptied_by_schedule(const struct eks_activity *items, size_t count);
-/* That, as a sentence. */
+/* Newest first: who gave the group this size, not before that moment of AWS's clock, as a phrase; "" where the last
+ * that changed it does not tell. */
+const char *eks_resized_by(const struct eks_activity *items, size_t count, int64_t size, millis after, struct arena *a);
+/* That a schedule emptied it, as a sentence. */
 const char *eks_emptied_by(const struct eks_group *g, struct arena *a);
 /* Whether activities are worth a call. */
 bool eks_has_open_ends(const struct eks_group *g);

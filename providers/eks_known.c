@@ -3,10 +3,12 @@
 #include "base/alloc.h"
 #include "providers/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const millis REFUSAL_KEPT = 30 * SECOND;
+enum { RESIZER_ASKS = 3 }; /* an activity may show later than the size */
 
 struct eks_known *eks_known_of(struct eks_known **list, const char *settings)
 {
@@ -18,6 +20,7 @@ struct eks_known *eks_known_of(struct eks_known **list, const char *settings)
 		return k;
 	k = xcalloc(1, sizeof *k);
 	k->settings = xstrdup(settings);
+	k->asked = EKS_NONE_ASKED;
 	k->next = *list;
 	*list = k;
 	return k;
@@ -72,4 +75,32 @@ void eks_known_refused(struct eks_known *k, const struct error *e, millis now)
 	eks_known_forget(k);
 	k->refusal = *e;
 	k->until = now + REFUSAL_KEPT;
+}
+
+void eks_known_sized(struct eks_known *k, int64_t desired)
+{
+	bool is_ours = desired == k->asked;
+
+	if (is_ours)
+		k->resizer_asks = 0;
+	if (is_ours || !k->shown_at || desired == k->desired)
+		return;
+	k->resized_after = k->shown_at;
+	k->resizer_asks = RESIZER_ASKS;
+	k->resized_by[0] = '\0';
+}
+
+void eks_known_resizer(struct eks_known *k, const char *who)
+{
+	snprintf(k->resized_by, sizeof k->resized_by, "%s", who);
+	k->resizer_asks = *who ? 0 : k->resizer_asks - 1;
+}
+
+void eks_known_looked(struct eks_known *k, int64_t desired, int64_t max, millis at)
+{
+	if (desired == k->asked)
+		k->asked = EKS_NONE_ASKED;
+	k->desired = desired;
+	k->max = max;
+	k->shown_at = at;
 }

@@ -8,7 +8,8 @@
 #include "providers/eks_wire.h"
 #include "providers/instance_store.h"
 
-#define EKS_KNOWN_FOR (6 * MINUTE)
+#define EKS_KNOWN_FOR  (6 * MINUTE)
+#define EKS_NONE_ASKED (-1)
 
 /* Moments are of a clock that never goes back; 0: never. */
 struct eks_known {
@@ -19,6 +20,13 @@ struct eks_known {
 	struct error refusal; /* ERROR_NONE: found */
 	millis until, read_at;
 	int64_t desired, max; /* as a look showed them last */
+	millis shown_at;      /* that look, by AWS's clock; 0: none was */
+	int64_t asked;	      /* the size that a change of ours left, until a look shows it; EKS_NONE_ASKED */
+	/* Others gave it another size: when they had not yet, by AWS's clock; at how many looks it is still asked who;
+	 * and who. */
+	millis resized_after;
+	int resizer_asks;
+	char resized_by[320];
 	int64_t newest_failure;
 	millis emptied_asked_at; /* who set the size to 0 */
 	bool is_emptied;	 /* by a scheduled action, when that was asked */
@@ -44,3 +52,9 @@ void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, mil
 /* Kept only where asking again soon would not help. */
 void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
 struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegroup *n);
+/* A look shows this size, before eks_known_looked(): whether others set it. */
+void eks_known_sized(struct eks_known *k, int64_t desired);
+/* Who set it, as their activities tell; "": they do not. */
+void eks_known_resizer(struct eks_known *k, const char *who);
+/* A look is over, at that moment of AWS's clock. */
+void eks_known_looked(struct eks_known *k, int64_t desired, int64_t max, millis at);

@@ -268,6 +268,13 @@ void eks_describe_hooks(const char *group, struct buf *out)
 	write_form("DescribeLifecycleHooks", group, out);
 }
 
+/* The newest comes first, and none begins while another goes on. */
+void eks_describe_refreshes(const char *group, struct buf *out)
+{
+	write_form("DescribeInstanceRefreshes", group, out);
+	buf_text(out, "&MaxRecords=1");
+}
+
 void eks_set_size(const char *group, int64_t desired, struct buf *out)
 {
 	write_form("SetDesiredCapacity", group, out);
@@ -424,6 +431,18 @@ static const struct xml_field hook_fields[] = {
 	XML_FIELD(struct hook_text, result, XML_STRING, "DefaultResult"),
 };
 static const struct xml_table hook_table = XML_TABLE(struct hook_text, hook_fields);
+
+struct refresh_text {
+	const char *status, *protected_ones;
+	int64_t percent;
+};
+
+static const struct xml_field refresh_fields[] = {
+	XML_NEEDED(struct refresh_text, status, XML_STRING, "Status"),
+	XML_FIELD(struct refresh_text, percent, XML_INT, "PercentageComplete"),
+	XML_FIELD(struct refresh_text, protected_ones, XML_STRING, "Preferences>ScaleInProtectedInstances"),
+};
+static const struct xml_table refresh_table = XML_TABLE(struct refresh_text, refresh_fields);
 
 struct collection_text {
 	struct xml_list ids;
@@ -674,6 +693,30 @@ bool eks_read_hooks(const char *text, size_t len, struct arena *a, struct eks_ho
 			out->abandons_starts |= strcmp(h->result, "CONTINUE") != 0;
 		}
 	}
+	return true;
+}
+
+/* https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstanceRefresh.html; protected machines are waited for
+ * unless its preferences say otherwise. */
+bool eks_read_refresh(const char *text, size_t len, struct arena *a, struct eks_refresh *out, struct error *e)
+{
+	static const struct xml_field field = { .path = "InstanceRefreshes", .type = XML_LIST, .of = &refresh_table };
+	static const char *const going_on[] = { "Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking" };
+	const struct xml_node *result = result_of(text, len, "DescribeInstanceRefreshes", a, e);
+	struct eks_list list;
+
+	if (!result || !read_list(result, &field, a, &list, e))
+		return false;
+	*out = (struct eks_refresh){ 0 };
+	const struct refresh_text *newest = list.items;
+	if (!list.count || !text_is_among(newest->status, going_on, sizeof going_on / sizeof *going_on))
+		return true;
+	if (newest->percent < 0 || newest->percent > 100)
+		return error_set(e, ERROR_INVALID, "PercentageComplete %" PRId64 " cannot be", newest->percent);
+	*out = (struct eks_refresh){ .status = newest->status,
+				     .percent = newest->percent,
+				     .waits_for_protected =
+					     !*newest->protected_ones || !strcmp(newest->protected_ones, "Wait") };
 	return true;
 }
 

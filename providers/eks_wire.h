@@ -52,6 +52,7 @@ void eks_find_group(const struct eks_tag *tags, size_t count, struct buf *out);
 void eks_describe_pool(const char *group, const char *page, struct buf *out); /* page NULL: the first */
 void eks_describe_activities(const char *group, int most, struct buf *out);   /* the newest */
 void eks_describe_hooks(const char *group, struct buf *out);
+void eks_describe_refreshes(const char *group, struct buf *out);
 void eks_set_size(const char *group, int64_t desired, struct buf *out);
 void eks_terminate(const char *id, struct buf *out);
 void eks_protect(const char *group, const char *const *ids, size_t count, bool is_protected, struct buf *out);
@@ -113,6 +114,13 @@ struct eks_hooks {
 	bool abandons_starts;
 };
 
+/* Of an instance refresh that goes on; NULL: none does. */
+struct eks_refresh {
+	const char *status;
+	int64_t percent;
+	bool waits_for_protected;
+};
+
 struct eks_list {
 	const void *items;
 	size_t count;
@@ -150,6 +158,7 @@ bool eks_read_pool(const char *text, size_t len, struct arena *a, struct eks_lis
 bool eks_read_activities(const char *text, size_t len, struct arena *a, struct eks_list *out,
 			 struct error *e) MUST_USE; /* of struct eks_activity, as told: newest first */
 bool eks_read_hooks(const char *text, size_t len, struct arena *a, struct eks_hooks *out, struct error *e) MUST_USE;
+bool eks_read_refresh(const char *text, size_t len, struct arena *a, struct eks_refresh *out, struct error *e) MUST_USE;
 bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks_launched *out,
 		       struct error *e) MUST_USE;
 struct eks_template {

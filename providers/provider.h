@@ -79,6 +79,10 @@ struct group_description {
 	/* A schedule of its owner set the size to 0, as a sentence with where to see it; NULL or "": none did, or the
 	 * size was raised since. Until its owner raises it nothing is bought there. */
 	const char *emptied_by;
+	/* Who else gave the group the size it has, or lately had, as a phrase ("a user request"); NULL or "": nobody,
+	 * or it is not told. Whether it was others is the caller's to know: what we asked for is a user's request, too.
+	 */
+	const char *resized_by;
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
 	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */

@@ -65,6 +65,7 @@ static const struct field group_fields[] = {
 	FIELD(struct group_text, group.guarded, FIELD_INT, "guarded"),
 	FIELD(struct group_text, group.busy_with, FIELD_STRING, "busy_with"),
 	FIELD(struct group_text, group.emptied_by, FIELD_STRING, "emptied_by"),
+	FIELD(struct group_text, group.resized_by, FIELD_STRING, "resized_by"),
 	FIELD(struct group_text, group.only_grows, FIELD_BOOL, "only_grows"),
 	FIELD(struct group_text, group.ailment, FIELD_STRING, "ailment"),
 	FIELD(struct group_text, group.ends_at, FIELD_INT, "ends_at"),

@@ -1,6 +1,7 @@
 #include "controller/cluster/scale_owner.h"
 
 #include "base/decode.h"
+#include "providers/kubernetes/writers.h"
 
 #include <string.h>
 
@@ -10,19 +11,6 @@ static const char KSERVE_MANAGER[] = "manager", HPA_MANAGER[] = "kube-controller
 /* What it makes for an LLMInferenceService is a part of that; the label beside it has the name. KEDA copies labels. */
 static const char LLM_PART[] = "llminferenceservice";
 #define KEDA_LABEL "scaledobject.keda.sh/name"
-
-struct writer_record {
-	const char *name;
-	millis at;
-	struct decoded_text replicas; /* set, so that it wrote them */
-};
-
-static const struct field writer_fields[] = {
-	FIELD(struct writer_record, name, FIELD_STRING, "manager"),
-	FIELD(struct writer_record, at, FIELD_TIME, "time"),
-	FIELD(struct writer_record, replicas, FIELD_RAW, "fieldsV1>f:spec>f:replicas"),
-};
-static const struct record_spec writer_record = { "", sizeof(struct writer_record), writer_fields, 3 };
 
 struct target_record {
 	struct decoded_list writers;
@@ -34,7 +22,7 @@ static const struct field target_fields[] = {
 	{ .path = "metadata>managedFields",
 	  .type = FIELD_LIST,
 	  .offset = offsetof(struct target_record, writers),
-	  .of = &writer_record },
+	  .of = &replicas_writer_record },
 	FIELD(struct target_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
 	FIELD(struct target_record, part_of, FIELD_STRING, "metadata>labels>app.kubernetes.io/part-of"),
 	FIELD(struct target_record, app, FIELD_STRING, "metadata>labels>app.kubernetes.io/name"),
@@ -94,17 +82,6 @@ static bool understand(struct scale_owner_call *c, const struct record_spec *spe
 	if (c->error.kind != ERROR_CANCELLED)
 		c->error = e;
 	return false;
-}
-
-/* The last that wrote the replicas, by the server's time; NULL: nobody is written down. */
-static const char *last_writer(const struct target_record *t)
-{
-	const struct writer_record *items = t->writers.items, *last = NULL;
-
-	for (size_t i = 0; i < t->writers.count; i++)
-		if (items[i].name && items[i].replicas.text && (!last || items[i].at >= last->at))
-			last = &items[i];
-	return last ? last->name : NULL;
 }
 
 static void name_owner(struct scale_owner_call *c, enum scale_owner owner, const char *name)
@@ -175,7 +152,7 @@ static void target_came(struct api_call *call)
 	struct target_record t;
 
 	if (understand(c, &target_record, &t)) {
-		const char *writer = last_writer(&t);
+		const char *writer = replicas_writer_last(&t.writers);
 		name_owner(c, SCALE_OWNER_NONE, "");
 		if (t.part_of && !strcmp(t.part_of, LLM_PART))
 			c->llm_service = t.app;

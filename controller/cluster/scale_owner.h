@@ -17,9 +17,6 @@ enum scale_owner {
 	SCALE_OWNER_UNKNOWN,	       /* it could not be read */
 };
 
-/* Under this name our own writes stand in managedFields: the User-Agent up to its slash. */
-#define OWN_FIELD_MANAGER "preheat"
-
 struct scale_owner_call {
 	const char *api_version, *kind, *name_space, *name; /* of the workload */
 	int64_t ours;					    /* the replicas that we set last; may change meanwhile */

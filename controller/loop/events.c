@@ -87,14 +87,15 @@ static void tell_refusals(struct controller *c, size_t pool)
 
 	for (size_t i = 0; i < s->event_count; i++) {
 		const struct event_input *e = &s->events[i];
-		const char *group = fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[e->group]].name;
+		size_t index = fleet_of(c)->pools[pool].groups[e->group];
+		const char *group = fleet_of(c)->groups[index].name, *by = node_group_resized_by(c->groups[index]);
 		if (e->what == EVENT_REFUSED)
 			events_tell_pool(c, pool, e->value == ERROR_STOCKOUT ? no_stock : refused,
 					 "node group %s refused a start: %s", group,
 					 error_kind_name((enum error_kind)e->value));
 		else if (e->what == EVENT_RESIZED)
-			events_tell_pool(c, pool, resized, "node group %s was resized outside Preheat to %lld", group,
-					 (long long)e->value);
+			events_tell_pool(c, pool, resized, "node group %s was resized outside Preheat to %lld%s%s",
+					 group, (long long)e->value, *by ? ", by " : "", by);
 		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
 			events_tell_pool(c, pool, e->what == EVENT_NO_STOCK ? no_stock : refused,
 					 "node group %s has none for %lld s, then it is tried again", group,

@@ -737,7 +737,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	if (yields || is_fight || change > 0)
 		record_contention(g);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
-		 LOG_I("to", g->seen.desired), LOG_END);
+		 LOG_I("to", g->seen.desired), LOG_S("by", node_group_resized_by(g)), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });
 }
 

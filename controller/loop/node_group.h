@@ -245,6 +245,11 @@ static inline bool node_group_is_emptied(const struct node_group *g)
 {
 	return !g->seen.desired && g->seen.emptied_by && *g->seen.emptied_by;
 }
+/* Once others did: who that was, as a phrase; "" where the cloud does not tell. */
+static inline const char *node_group_resized_by(const struct node_group *g)
+{
+	return g->seen.resized_by ? g->seen.resized_by : "";
+}
 /* One of those, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there.
  */
 static inline bool node_group_is_held(const struct node_group *g)

@@ -207,14 +207,15 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 		const struct group_spec *g = &fleet_of(c)->groups[spec->groups[i]];
 		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
 		long long cents = (long long)(p->contended * g->price_per_hour / 10000);
+		const char *by = node_group_resized_by(c->groups[spec->groups[i]]);
 		if (!p->contended)
 			continue;
 		return format(
 			a,
-			"another writer undoes every change of node group %s: %lld machines were bought and ended "
-			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
-			"for %lld minutes: give it one owner",
-			g->name, (long long)p->contended, cents / 100, cents % 100,
+			"another writer%s%s%s undoes every change of node group %s: %lld machines were bought and "
+			"ended in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are "
+			"quiet for %lld minutes: give it one owner",
+			*by ? " (" : "", by, *by ? ")" : "", g->name, (long long)p->contended, cents / 100, cents % 100,
 			(long long)(c->groups[spec->groups[i]]->contention.quiet / MINUTE));
 	}
 	return NULL;
@@ -512,6 +513,13 @@ static const char *kept(struct arena *a, const char *text)
 	return arena_strdup(a, text, strlen(text));
 }
 
+static const char *yields_to(const struct node_group *g, struct arena *a)
+{
+	const char *by = node_group_resized_by(g);
+
+	return format(a, "its size was lowered outside Preheat less than ten minutes ago%s%s", *by ? ", by " : "", by);
+}
+
 static void show_group(struct controller *c, size_t i, struct arena *a)
 {
 	const struct node_group *g = c->groups[i];
@@ -525,8 +533,8 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.contended = g->contention.is_held ? g->contention.machines : 0,
 		.busy_with = node_group_is_owners(g)	? kept(a, node_group_busy_with(g))
 			     : node_group_is_emptied(g) ? kept(a, g->seen.emptied_by)
-			     : g->is_yielding ? "its size was lowered outside Preheat less than ten minutes ago"
-					      : NULL,
+			     : g->is_yielding		? yields_to(g, a)
+							: NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
 		.unseen_nodes = g->unseen.total,
 		.unseen = g->unseen.told_until > mono ? kept(a, g->unseen.token) : NULL,

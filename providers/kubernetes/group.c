@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "providers/kubernetes/writers.h"
 #include "providers/text.h"
 
 #include <assert.h>
@@ -46,7 +47,7 @@ struct machine_list {
 struct owner_text {
 	struct decoded_text replicas_raw;
 	int64_t replicas, min, max, generation, observed;
-	struct decoded_list conditions;
+	struct decoded_list conditions, writers;
 	const char *resource_version, *operation, *paused, *rollout, *topology;
 	bool is_paused;
 };
@@ -78,9 +79,10 @@ static const struct field condition_fields[] = {
 };
 static const struct record_spec condition_record = RECORD(struct condition_text, condition_fields);
 
-#define OWNER_ROWS                                                                                    \
-	FIELD(struct owner_text, replicas_raw, FIELD_RAW, "spec>replicas"),                           \
-		FIELD(struct owner_text, resource_version, FIELD_STRING, "metadata>resourceVersion"), \
+#define OWNER_ROWS                                                                                           \
+	FIELD(struct owner_text, replicas_raw, FIELD_RAW, "spec>replicas"),                                  \
+		FIELD(struct owner_text, resource_version, FIELD_STRING, "metadata>resourceVersion"),        \
+		FIELD_LIST_OF(struct owner_text, writers, "metadata>managedFields", replicas_writer_record), \
 		FIELD(struct owner_text, operation, FIELD_STRING, "metadata>annotations>" OPERATION_ANNOTATION)
 
 static const struct field node_pool_fields[] = {
@@ -190,6 +192,13 @@ static bool read_replicas(struct decoded_text raw, struct owner_object *out, str
 			 (int)(raw.len < 40 ? raw.len : 40), raw.text, INT32_MAX);
 }
 
+static const char *writer_of(const struct owner_text *t, struct arena *a)
+{
+	const char *name = replicas_writer_last(&t->writers);
+
+	return name && strcmp(name, OWN_FIELD_MANAGER) != 0 ? text_printf(a, "field manager %.100s", name) : "";
+}
+
 static bool read_owner(enum object_kind kind, const char *text, size_t len, struct arena *a, struct owner_object *out,
 		       struct error *e)
 {
@@ -204,6 +213,7 @@ static bool read_owner(enum object_kind kind, const char *text, size_t len, stru
 	o.max = t.max;
 	o.is_bounded = kind == OBJECT_MACHINE_DEPLOYMENT && t.max;
 	o.topology = text_or_empty(t.topology);
+	o.resized_by = writer_of(&t, a);
 	o.resource_version = text_or_empty(t.resource_version);
 	o.operation = text_or_empty(t.operation);
 	o.is_paused = t.is_paused || t.paused;
@@ -995,6 +1005,7 @@ static void describe(struct object_call *x)
 					 .is_busy = theirs != NULL,
 					 .busy_with = theirs,
 					 .only_grows = x->owner.is_rolling,
+					 .resized_by = text_or_empty(x->owner.resized_by),
 					 .abilities = kind_of(x)->abilities,
 					 .lacks = "" };
 	tell_writers(x, d);

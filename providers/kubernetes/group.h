@@ -12,11 +12,12 @@ struct owner_object {
 	bool has_replicas;
 	int64_t replicas, min, max; /* max 0: not told */
 	const char *resource_version;
-	const char *operation; /* the token of our last change of the size; "" without */
-	bool is_paused;	       /* its own controller leaves it alone */
-	bool is_rolling;       /* its own controller replaces machines, or has not seen its last change yet */
-	bool is_bounded;       /* for Cluster Autoscaler, which finds it by that */
-	const char *topology;  /* its name in the topology of a Cluster; "": in none */
+	const char *operation;	/* the token of our last change of the size; "" without */
+	bool is_paused;		/* its own controller leaves it alone */
+	bool is_rolling;	/* its own controller replaces machines, or has not seen its last change yet */
+	bool is_bounded;	/* for Cluster Autoscaler, which finds it by that */
+	const char *topology;	/* its name in the topology of a Cluster; "": in none */
+	const char *resized_by; /* by whom it has its size, as a phrase; "": by us, or not told */
 };
 
 /* How one kind is read: its fields, by kind. */

@@ -91,7 +91,7 @@ SHARED = {k: os.environ[k] for k in ("AWS_ENDPOINT_URL", "AWS_CA_BUNDLE", "AWS_C
                                      "AWS_EC2_METADATA_DISABLED") if k in os.environ}
 KEYS = SHARED | {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": SECRET}
 STANDBY = {"autoscaling:DescribeWarmPool", "autoscaling:PutWarmPool", "eks:UpdateNodegroupConfig", "eks:DescribeUpdate"}
-HELPING = {"autoscaling:DescribeLifecycleHooks"}
+HELPING = {"autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeInstanceRefreshes"}
 # Asked about what does not exist, so a refusal may be of a policy that is bound to tags.
 UNKNOWABLE = {"autoscaling:TerminateInstanceInAutoScalingGroup", "eks:DescribeUpdate"}
 
@@ -109,7 +109,7 @@ def aws_granted():
     before = spent()
     c = aws_check(eks("g5-od", min=3)).is_(0, "g5-od", "fine", "raise the size from 2 to the manifest's min of 3",
                                          "protect 2 machines in service", "no standby: the group has no warm pool")
-    assert set(c.states("g5-od").values()) == {"granted"} and len(c.states("g5-od")) == 11, c.text
+    assert set(c.states("g5-od").values()) == {"granted"} and len(c.states("g5-od")) == 12, c.text
     assert c.groups["g5-od"]["identity"] == "arn:aws:iam::111122223333:user/tester", c.text
     sees = c.groups["g5-od"]["sees"]
     assert (sees["min"], sees["max"], sees["desired"]) == (0, 10, 2) and len(sees["machines"]) == 2, sees

@@ -3,8 +3,8 @@
  *
  *	{"provider": "eks", "verb": "grow", "group": "g5", "settings": {...}, "token": "t1", "desired": 3}
  *
- * ids, unready, pending (an operation's name) and timeout_ms are the call's others. One provider of a name serves all
- *lines, so that credentials are kept as in the controller. Exit code 2 for a line that is no call.
+ * ids, unready, pending (an operation's name), in_full and timeout_ms are the call's others. One provider of a name
+ * serves all lines, so that credentials are kept as in the controller. Exit code 2 for a line that is no call.
  */
 #include "base/buf.h"
 #include "base/decode.h"
@@ -25,6 +25,7 @@ struct line {
 	const char *provider, *verb, *group, *token, *pending;
 	struct decoded_text settings;
 	int64_t desired, timeout_ms;
+	bool in_full;
 	struct decoded_list ids, unready;
 };
 
@@ -39,6 +40,7 @@ static const struct field line_fields[] = {
 	FIELD(struct line, settings, FIELD_RAW, "settings"),
 	FIELD(struct line, desired, FIELD_INT, "desired"),
 	FIELD(struct line, timeout_ms, FIELD_INT, "timeout_ms"),
+	FIELD(struct line, in_full, FIELD_BOOL, "in_full"),
 	{ .path = "ids", .type = FIELD_LIST, .offset = offsetof(struct line, ids), .of = &id_record },
 	{ .path = "unready", .type = FIELD_LIST, .offset = offsetof(struct line, unready), .of = &id_record },
 };
@@ -150,7 +152,12 @@ static void write_description(const struct group_description *d, struct buf *out
 	write_number(out, "new_machines", d->new_machines);
 	write_number(out, "abilities", d->abilities);
 	write_member(out, "lacks", d->lacks);
-	buf_text(out, ",\"machines\":[");
+	buf_text(out, ",\"cautions\":[");
+	for (size_t i = 0; i < d->caution_count; i++) {
+		json_write_comma(out);
+		json_write_text(d->cautions[i], out);
+	}
+	buf_text(out, "],\"machines\":[");
 	for (size_t i = 0; i < d->machine_count; i++)
 		write_machine(&d->machines[i], out);
 	buf_text(out, "],\"failures\":[");
@@ -228,6 +235,7 @@ static void drive(const struct line *l, const char *settings)
 				   .unready = unready,
 				   .unready_count = l->unready.count,
 				   .pending = l->pending,
+				   .in_full = l->in_full,
 				   .timeout = l->timeout_ms,
 				   .done = on_done,
 				   .user = &is_done };

@@ -19,7 +19,7 @@ BEHIND = {"aws": {"ec2:CreateFleet"},
           "azure": {"Microsoft.Network/virtualNetworks/subnets/join/action"}}
 # Where nothing narrower is possible: what reads of Auto Scaling, and of EC2.
 UNBOUND = {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool",
-           "autoscaling:DescribeLifecycleHooks",
+           "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeInstanceRefreshes",
            "ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeCapacityReservations"}
 AZURE_CALLS = (
     (r"GET .*/agentPools/[^/]+$", "Microsoft.ContainerService/managedClusters/agentPools/read"),

@@ -594,6 +594,10 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	buf_printf(out, ",\"emptied_by\":\"%s\"",
 		   g->resized.is_schedule && !g->resized.to && !g->desired ? "a schedule of its owner set its size to 0"
 									   : "");
+	buf_printf(out, ",\"resized_by\":\"%s\"",
+		   !g->resized.at	    ? ""
+		   : g->resized.is_schedule ? "a schedule of its owner"
+					    : "its owner");
 	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;

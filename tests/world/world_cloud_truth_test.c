@@ -254,7 +254,7 @@ static void whoever_raises_it_against_us_is_left_alone(void **state)
 	begin();
 	int64_t before = total_bought();
 	meddle(8, 10 * SECOND, 2 * HOUR);
-	assert_true(world_event_told("NodeGroupContended"));
+	assert_true(world_event_says("NodeGroupContended", "another writer (its owner) undoes"));
 	assert_true(published_of(0)->contended > 0);
 	assert_true(total_bought() - before <= 50);
 	assert_true(published_of(0)->resized >= 3);

@@ -980,6 +980,24 @@ static void what_a_person_emptied_is_bought_from_again(void **state)
 	until(serves_one, 40 * MINUTE, "it serves again");
 }
 
+/* In the event and in the condition, as Auto Scaling tells. */
+static void whoever_resizes_a_group_is_named(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	run(15 * MINUTE);
+	cloud_owner_schedules(first, 1);
+	run(2 * MINUTE);
+	assert_true(world_event_says("ForeignSizeChange", "to 1, by a scheduled action of Auto Scaling"));
+	assert_true(world_event_says("NodeGroupBusy", "ten minutes ago, by a scheduled action of Auto Scaling"));
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "by a scheduled action of Auto Scaling"));
+	until(is_free, 15 * MINUTE, "it is told no more");
+	run(30 * MINUTE);
+	cloud_owner_sets(first, first->desired + 1);
+	run(2 * MINUTE);
+	assert_true(world_event_says("ForeignSizeChange", ", by a user request"));
+}
+
 static bool has_failed(void)
 {
 	return first->failure_count > 0;
@@ -1078,6 +1096,7 @@ int main(int argc, char **argv)
 		SCENARIO(what_a_schedule_switched_off_stays_off_at_the_simulated),
 		ON_EKS(what_a_schedule_switched_off_stays_off_at_eks),
 		ON_EKS(what_a_person_emptied_is_bought_from_again),
+		ON_EKS(whoever_resizes_a_group_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

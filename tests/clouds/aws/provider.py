@@ -273,11 +273,26 @@ def reservations(drive):
     assert 0 < left <= 240 * 3600 / 200, left  # of the account's time
 
 
+def refreshes(drive):
+    """An instance refresh waits for what we protect, and is told as long as it goes on."""
+
+    def told(d):
+        return [c for c in d["cautions"] if c.startswith("an instance refresh is in progress")]
+
+    drive.done("protect", "g5-spot", token="r1", desired=1)
+    fault(group="g5-spot", fault="instance-refresh")
+    d = drive.until("it is told", told, "g5-spot", in_full=True)
+    assert "(InProgress, 0%): it waits an hour for machines that are protected" in told(d)[0], d
+    drive.done("protect", "g5-spot", token="r2", desired=0)
+    drive.until("it is over", lambda d: not told(d), "g5-spot", in_full=True)
+
+
 def main():
     if sys.argv[2] in ("credentials", "hurried"):
         return {"credentials": credentials, "hurried": hurried}[sys.argv[2]]()
     drive = Driven(KEYS)
-    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, reservations, failures, discovery, own_protection):
+    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, reservations, failures, discovery, own_protection,
+                 refreshes):
         test(drive)
         print(f"ok: {test.__name__}")
     drive.close()

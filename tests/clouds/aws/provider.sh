@@ -21,7 +21,7 @@ tail -n "+$((total + 1))" "$WIRE" >"$FOLDER/hurried.wire"
 check=("$packages/venv/bin/python" -B tests/clouds/aws/wire.py)
 "${check[@]}" --testing "$FOLDER/credentials.wire" AssumeRoleWithWebIdentity GetCallerIdentity
 "${check[@]}" "$FOLDER/calls.wire" DescribeNodegroup DescribeAutoScalingGroups DescribeScalingActivities DescribeWarmPool \
-	DescribeLifecycleHooks \
+	DescribeLifecycleHooks DescribeInstanceRefreshes \
 	SetDesiredCapacity SetInstanceProtection UpdateAutoScalingGroup TerminateInstanceInAutoScalingGroup PutWarmPool LaunchInstances \
 	UpdateNodegroupConfig DescribeUpdate DescribeLaunchTemplateVersions DescribeCapacityReservations
 python3 -B tests/clouds/least.py aws "$FOLDER/calls.wire"

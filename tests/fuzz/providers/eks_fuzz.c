@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	struct eks_list list;
 	struct eks_launched launched;
 	struct eks_hooks hooks;
+	struct eks_refresh refresh;
 	struct eks_nodegroup nodegroup;
 	struct eks_update update;
 	struct eks_template template;
@@ -75,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		ok = eks_read_hooks(text, len, &a, &hooks, &e);
 		if (ok && (hooks.end_hold < 0 || hooks.start_hold < 0))
 			abort();
+		ok = ok || eks_read_refresh(text, len, &a, &refresh, &e);
 		break;
 	case 8:
 		ok = eks_read_template(text, len, &a, &template, &e);

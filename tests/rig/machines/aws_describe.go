@@ -388,6 +388,44 @@ func describeHooks(d *awsDoor, c *awsCall) (any, *awsError) {
 	return struct{ LifecycleHooks memberList[xmlHook] }{memberList[xmlHook]{hooks}}, nil
 }
 
+type xmlRefresh struct {
+	InstanceRefreshId, AutoScalingGroupName, Status string
+	StartTime                                       string
+	EndTime                                         string `xml:",omitempty"`
+	PercentageComplete, InstancesToUpdate           int
+	Strategy                                        string
+	Preferences                                     struct{ ScaleInProtectedInstances string }
+}
+
+func describeRefreshes(d *awsDoor, c *awsCall) (any, *awsError) {
+	g, refusal := c.needGroup(d)
+	if refusal != nil {
+		return nil, refusal
+	}
+	ids := members(c.form, "InstanceRefreshIds")
+	var found []xmlRefresh
+	for _, r := range slices.Backward(g.Auto.Refreshes) {
+		if len(ids) > 0 && !slices.Contains(ids, r.ID) {
+			continue
+		}
+		v := xmlRefresh{InstanceRefreshId: r.ID, AutoScalingGroupName: g.conf.EKS.ASG, Status: r.Status, StartTime: stamp(r.Start),
+			InstancesToUpdate: r.Left, Strategy: "Rolling"}
+		v.Preferences.ScaleInProtectedInstances = "Wait"
+		if r.End != 0 {
+			v.EndTime = stamp(r.End)
+		} else {
+			v.InstancesToUpdate = len(g.Auto.Owner.Old)
+		}
+		v.PercentageComplete = 100 * (r.All - v.InstancesToUpdate) / max(r.All, 1)
+		found = append(found, v)
+	}
+	part, next, refusal := records(c, found, 50, 100)
+	return struct {
+		InstanceRefreshes memberList[xmlRefresh]
+		NextToken         string `xml:",omitempty"`
+	}{memberList[xmlRefresh]{part}, next}, refusal
+}
+
 func describeLaunchConfigurations(_ *awsDoor, _ *awsCall) (any, *awsError) {
 	return struct {
 		XMLName              xml.Name `xml:"DescribeLaunchConfigurationsResult"`

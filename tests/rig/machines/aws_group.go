@@ -20,6 +20,7 @@ type autoscaling struct {
 	Activities []activity        `json:"activities"` // newest last
 	Serial     int               `json:"serial"`
 	Updates    []nodegroupUpdate `json:"updates"`
+	Refreshes  []instanceRefresh `json:"refreshes"`
 	Owner      *ownerAct         `json:"owner"`
 	Extra      string            `json:"extra"` // the machine that rebalancing launched beyond desired
 	Launches   map[string]launch `json:"launches"`

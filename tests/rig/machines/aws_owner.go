@@ -23,6 +23,15 @@ type ownerAct struct {
 	Update string   `json:"update"` // its id
 }
 
+type instanceRefresh struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Start  int64  `json:"start"`
+	End    int64  `json:"end"`
+	All    int    `json:"all"`  // machines
+	Left   int    `json:"left"` // of them, when it ended
+}
+
 const (
 	ownerSettles = time.Minute // EKS waits so long after the last eviction, and until new nodes are Ready
 	ownerWaits   = time.Hour   // an instance refresh, for protected machines; then it fails
@@ -57,7 +66,7 @@ func (k *cloud) own(g *group, now int64) bool {
 		o.Next = now + k.clock.millis(10*time.Second)
 		changed = true
 	default:
-		g.Auto.ownEnds("Successful")
+		g.Auto.ownEnds("Successful", now)
 		changed = true
 	}
 	if g.Auto.Owner == nil {
@@ -86,11 +95,13 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	for _, m := range g.members() {
 		a.Owner.Old = append(a.Owner.Old, m.ID)
 	}
-	if f.Fault != "nodegroup-update" {
-		return
-	}
 	a.Serial++
 	a.Owner.Update = dashed(fmt.Sprint("update", g.conf.EKS.ASG, a.CreatedAt, a.Serial))
+	if f.Fault == "instance-refresh" {
+		a.Refreshes = last(append(a.Refreshes, instanceRefresh{ID: a.Owner.Update, Status: "InProgress", Start: now,
+			All: len(a.Owner.Old)}), 100)
+		return
+	}
 	a.Updates = last(append(a.Updates, nodegroupUpdate{ID: a.Owner.Update, Type: "VersionUpdate", Status: "InProgress", At: now,
 		Due: math.MaxInt64, Params: map[string]string{"ReleaseVersion": "1.36.2-20261120", "Version": "1.36"}}), 100)
 	surge := 2 * len(g.conf.Zones)
@@ -167,7 +178,7 @@ func (k *cloud) ownEvicts(g *group, m *machine, now int64) bool {
 	case !m.Evicting:
 		m.Evicting, o.Waits = true, now
 	case !m.Evicted && now-o.Waits >= max(k.clock.millis(ownerEvicts), serverTakes.Milliseconds()):
-		g.Auto.ownEnds("Failed")
+		g.Auto.ownEnds("Failed", now)
 	case m.Evicted:
 		return true
 	}
@@ -188,7 +199,7 @@ func (k *cloud) ownReplaces(g *group, now int64) bool {
 			o.Waits = now
 		}
 		if now-o.Waits >= k.clock.millis(ownerWaits) {
-			g.Auto.ownEnds("Failed")
+			g.Auto.ownEnds("Failed", now)
 			return true
 		}
 		return false
@@ -201,7 +212,12 @@ func (k *cloud) ownReplaces(g *group, now int64) bool {
 	return true
 }
 
-func (a *autoscaling) ownEnds(status string) {
+func (a *autoscaling) ownEnds(status string, now int64) {
+	for i := range a.Refreshes {
+		if r := &a.Refreshes[i]; r.ID == a.Owner.Update {
+			r.Status, r.End, r.Left = status, now, len(a.Owner.Old)
+		}
+	}
 	for i := range a.Updates {
 		if a.Updates[i].ID == a.Owner.Update {
 			a.Updates[i].Status = status

@@ -22,7 +22,7 @@ func init() {
 		"AssumeRoleWithWebIdentity": assumeRole, "GetCallerIdentity": callerIdentity,
 		"DescribeAutoScalingGroups": describeGroups, "DescribeAutoScalingInstances": describeInstances,
 		"DescribeScalingActivities": describeActivities, "DescribeTags": describeTags, "DescribeWarmPool": describeWarm,
-		"DescribeLifecycleHooks":       describeHooks,
+		"DescribeLifecycleHooks": describeHooks, "DescribeInstanceRefreshes": describeRefreshes,
 		"DescribeLaunchConfigurations": describeLaunchConfigurations,
 		"SetDesiredCapacity":           setDesired, "TerminateInstanceInAutoScalingGroup": terminateInstance,
 		"SetInstanceProtection": setProtection, "SetInstanceHealth": setHealth, "UpdateAutoScalingGroup": updateGroup,

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -494,6 +495,27 @@ func TestABlockThatEndsLaunchesNothingMore(t *testing.T) {
 	}
 }
 
+// refreshes are told as they are at second s: "status percentage left", the newest first.
+func refreshes(t *testing.T, k *cloud, g *group, s int) (told []string) {
+	t.Helper()
+	c := &awsCall{service: "autoscaling", action: "DescribeInstanceRefreshes", nowMillis: at(s),
+		form: map[string][]string{"AutoScalingGroupName": {g.conf.EKS.ASG}}}
+	w := httptest.NewRecorder()
+	if refusal := c.answer(&awsDoor{conf: k.conf.AWS, cloud: k}, w); refusal != nil {
+		t.Fatal(refusal)
+	}
+	var answer struct {
+		Refreshes []xmlRefresh `xml:"DescribeInstanceRefreshesResult>InstanceRefreshes>member"`
+	}
+	if err := xml.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range answer.Refreshes {
+		told = append(told, fmt.Sprint(r.Status, " ", r.PercentageComplete, " ", r.InstancesToUpdate))
+	}
+	return told
+}
+
 func TestARefreshWaitsForTheProtected(t *testing.T) {
 	k, g := newTestAccount(t, 2, nil)
 	pass(t, k, 0)
@@ -504,8 +526,14 @@ func TestARefreshWaitsForTheProtected(t *testing.T) {
 	if names(g.members())[0] != old[0] {
 		t.Error("it did not wait")
 	}
+	if told := refreshes(t, k, g, s); !slices.Equal(told, []string{"InProgress 0 2"}) {
+		t.Error(told)
+	}
 	g.members()[0].Protected = false
-	until(t, k, s, 30, "it is over", func() bool { return g.Auto.Owner == nil })
+	s = until(t, k, s, 30, "it is over", func() bool { return g.Auto.Owner == nil })
+	if told := refreshes(t, k, g, s); !slices.Equal(told, []string{"Successful 100 0"}) {
+		t.Error(told)
+	}
 	for _, id := range names(g.members()) {
 		if slices.Contains(old, id) {
 			t.Errorf("%s is of before the refresh", id)

@@ -400,6 +400,107 @@ static void a_schedule_that_emptied_the_group_is_told(void **state)
 	}
 }
 
+#define REFRESH(status, rest)                                                                        \
+	"<InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId><AutoScalingGroupName>a" \
+	"</AutoScalingGroupName><Status>" status "</Status>" rest "</member></InstanceRefreshes>"
+#define PERCENT(n) "<PercentageComplete>" n "</PercentageComplete>"
+#define WAITS	   ": it waits an hour for machines that are protected from scale-in, and then fails; pause the pool"
+
+/* What is over is no news; what goes past protected machines waits for nobody. */
+static void an_instance_refresh_that_goes_on_is_told(void **state)
+{
+	static const struct {
+		const char *answer, *caution, *message;
+	} cases[] = {
+		{ REFRESH("InProgress", PERCENT("40")), "an instance refresh is in progress (InProgress, 40%)" WAITS,
+		  "" },
+		{ REFRESH("Pending", ""), "an instance refresh is in progress (Pending, 0%)" WAITS, "" },
+		{ REFRESH("Baking", PERCENT("100") "<Preferences><ScaleInProtectedInstances>Wait"
+						   "</ScaleInProtectedInstances></Preferences>"),
+		  "an instance refresh is in progress (Baking, 100%)" WAITS, "" },
+		{ REFRESH("RollbackInProgress", PERCENT("4") "<Preferences><ScaleInProtectedInstances>Ignore"
+							     "</ScaleInProtectedInstances></Preferences>"),
+		  "an instance refresh is in progress (RollbackInProgress, 4%)", "" },
+		{ REFRESH("Successful", PERCENT("100")), NULL, "" },
+		{ REFRESH("Cancelled", PERCENT("10")), NULL, "" },
+		{ "<InstanceRefreshes/>", NULL, "" },
+		{ REFRESH("InProgress", PERCENT("101")), NULL, "PercentageComplete 101 cannot be" },
+		{ "<InstanceRefreshes><member/></InstanceRefreshes>", NULL, "Status" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[1024];
+		struct arena a = { 0 };
+		struct group_description d = { 0 };
+		struct eks_refresh refresh;
+		struct error e = { 0 };
+		snprintf(text, sizeof text, ANSWER("DescribeInstanceRefreshes", "%s"), cases[i].answer);
+		bool ok = eks_read_refresh(text, strlen(text), &a, &refresh, &e);
+		assert_int_equal(ok, !*cases[i].message);
+		assert_true(ok || strstr(e.message, cases[i].message));
+		if (ok)
+			eks_tell_refresh(&refresh, &a, &d);
+		assert_int_equal(d.caution_count, cases[i].caution != NULL);
+		if (cases[i].caution && strncmp(d.cautions[0], cases[i].caution, strlen(cases[i].caution)) != 0)
+			fail_msg("'%s' is not '%s...'", d.cautions[0], cases[i].caution);
+		arena_release(&a);
+	}
+}
+
+#define TAKEN(from, to)                                                                                  \
+	"At 2026-11-20T23:00:00Z instance i-0a was taken out of service in response to a user request, " \
+	"shrinking the capacity from " from " to " to "."
+#define SHRANK "  At 2026-11-20T23:00:00Z an instance was taken out of service in response to a difference."
+
+/* Only what led to the size that is seen tells who it was, and nothing of long before. */
+static void whoever_resized_the_group_is_named(void **state)
+{
+	static const struct {
+		const char *activities, *by;
+		millis after; /* of the activities */
+	} cases[] = {
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "a scheduled action of Auto Scaling", 0 },
+		{ SAYS("a1", RESIZED("a user request", "5", "2")), "a user request", 0 },
+		{ SAYS("a1",
+		       "At 2026-11-20T23:00:00Z a user request explicitly set group desired capacity changing the "
+		       "desired capacity from 1 to 2." SHRANK),
+		  "a user request", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z a monitor alarm low load in state ALARM triggered policy by day "
+			     "changing the desired capacity from 3 to 2." SHRANK),
+		  "scaling policy by day through its alarm low load", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z a monitor alarm A in state OK changing the desired capacity from "
+			     "3 to 2."),
+		  "", 0 },
+		{ SAYS("a1", "At 2026-11-20T23:00:00Z whoever comes next changing the desired capacity from 3 to 2."),
+		  "", 0 },
+		{ SAYS("a1", "changing the desired capacity from 3 to 2."), "", 0 },
+		{ SAYS("a1", TAKEN("3", "2")), "a user request", 0 },
+		{ SAYS("a2", TAKEN("4", "3")) SAYS("a1", RESIZED("a scheduled action", "5", "2")),
+		  "a scheduled action of Auto Scaling", 0 },
+		{ SAYS("a2", RESIZED("a user request", "2", "6")) SAYS("a1", RESIZED("a scheduled action", "5", "2")),
+		  "", 0 },
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "a scheduled action of Auto Scaling", MINUTE },
+		{ SAYS("a1", RESIZED("a scheduled action", "5", "2")), "", MINUTE + 1 },
+		{ "", "", 0 },
+	};
+	static const millis began = 1795215600000; /* 2026-11-20T23:00:00Z */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[4096];
+		struct arena a = { 0 };
+		struct eks_list list;
+		struct error e = { 0 };
+		snprintf(text, sizeof text, ACTIVITIES("%s"), cases[i].activities);
+		assert_true(eks_read_activities(text, strlen(text), &a, &list, &e));
+		const char *by = eks_resized_by(list.items, list.count, 2, began + cases[i].after, &a);
+		if (strcmp(by, cases[i].by) != 0)
+			fail_msg("case %zu: '%s'", i, by);
+		arena_release(&a);
+	}
+}
+
 #define HOOK(transition, seconds, result)                                                   \
 	"<member><LifecycleHookName>h</LifecycleHookName><LifecycleTransition>autoscaling:" \
 	"EC2_INSTANCE_" transition "</LifecycleTransition><HeartbeatTimeout>" seconds       \
@@ -421,7 +522,7 @@ static void hooks_say_how_long_they_hold(void **state)
 				HOOK("LAUNCHING", "600", "CONTINUE") HOOK("LAUNCHING", "60", "CONTINUE")),
 		  { 5 * MINUTE, 10 * MINUTE, false },
 		  NULL,
-		  "for 300 s" },
+		  "for 600 s at most" },
 		{ HOOKS(HOOK("LAUNCHING", "600", "ABANDON")), { 0, 10 * MINUTE, true }, NULL, "within 600 s" },
 		{ HOOKS(HOOK("TERMINATING", "0", "CONTINUE")), { 0 }, "HeartbeatTimeout 0 cannot be", NULL },
 		{ HOOKS(HOOK("TERMINATING", "172801", "CONTINUE")), { 0 }, "HeartbeatTimeout 172801 cannot be", NULL },
@@ -445,7 +546,7 @@ static void hooks_say_how_long_they_hold(void **state)
 		assert_int_equal(hooks.abandons_starts, cases[i].hooks.abandons_starts);
 		eks_tell_hooks(&hooks, &a, &d);
 		assert_int_equal(d.end_hold, hooks.end_hold ? hooks.end_hold : END_UNHELD);
-		assert_int_equal(d.caution_count, 1 + hooks.abandons_starts);
+		assert_int_equal(d.caution_count, 1 + (hooks.start_hold > 0));
 		assert_non_null(strstr(d.cautions[d.caution_count - 1], cases[i].caution));
 	}
 }
@@ -708,7 +809,9 @@ int main(void)
 		cmocka_unit_test(what_a_stop_empties_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
+		cmocka_unit_test(whoever_resized_the_group_is_named),
 		cmocka_unit_test(hooks_say_how_long_they_hold),
+		cmocka_unit_test(an_instance_refresh_that_goes_on_is_told),
 		cmocka_unit_test(a_launch_that_a_hook_abandoned_has_failed),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),
 		cmocka_unit_test(texts_of_failures_are_understood),

@@ -93,7 +93,9 @@ static void a_description_asks_for_what_it_needs(void **state)
 	/* who may not see the pool has no standby, and is told */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
 			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) POOL("0", "3")), 0 },
-			     { "DescribeWarmPool&AutoScalingGroupName=a", "AccessDenied", 403 }, ),
+			     { "DescribeWarmPool&AutoScalingGroupName=a", "AccessDenied", 403 },
+			     { ACTIVITIES, NONE, 0 },
+			     /* who lowered it */),
 			 ERROR_NONE);
 	assert_int_equal(s->call.description.abilities & PROVIDER_HAS_STANDBY, 0);
 	assert_non_null(strstr(s->call.description.lacks, "autoscaling:DescribeWarmPool"));
@@ -853,7 +855,64 @@ static void credentials_that_ended_are_fetched_anew_once(void **state)
 			 ERROR_AUTH);
 }
 
-#define HOOKS_ASKED "DescribeLifecycleHooks&AutoScalingGroupName=a"
+#define LOWERED(by, from, to)                                                                                    \
+	"<Activities><member><ActivityId>a1</ActivityId><StatusCode>Successful</StatusCode><StartTime>2099-01-"  \
+	"01T00:00:00Z</StartTime><Cause>At 2099-01-01T00:00:00Z " by " changing the desired capacity from " from \
+	" to " to ".</Cause></member></Activities>"
+#define OF_TWO	 GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0b")))
+#define OF_ONE	 GROUP("0", "5", "1", HAS(SAFE("i-0a")))
+#define A_POLICY "a monitor alarm A in state ALARM triggered policy P"
+
+/* Asked once, and a few times where it is not told yet; it is known then until they size it again. */
+static void whoever_resizes_a_group_is_asked_for_once(void **state)
+{
+	struct scene *s = *state;
+	const char *const *by = &s->call.description.resized_by;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(*by, "");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 },
+			     { ACTIVITIES, LOWERED(A_POLICY, "2", "1"), 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(*by, "scaling policy P through its alarm A");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "scaling policy P through its alarm A");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, { ACTIVITIES, NONE, 0 }, ),
+			ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_string_equal(*by, "");
+}
+
+/* Our own calls are user requests, too. */
+static void what_we_resized_is_nobody_elses(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 2), { READ, OF_ONE, 0 }, { SIZE("2"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE); /* lagging */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = (const char *const[]){ "i-0b" }, .id_count = 1),
+			     { READ, OF_TWO, 0 }, { END("i-0b"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_ONE, 0 }, ), ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_TWO, 0 },
+			     { ACTIVITIES, LOWERED("a user request", "1", "2"), 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(s->call.description.resized_by, "a user request");
+}
+
+#define REFRESHES_ASKED "DescribeInstanceRefreshes&AutoScalingGroupName=a&MaxRecords=1"
+#define NO_REFRESH	"<InstanceRefreshes/>"
+#define HOOKS_ASKED	"DescribeLifecycleHooks&AutoScalingGroupName=a"
 #define HALF_AN_HOUR                                                                        \
 	"<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_TERMINATING" \
 	"</LifecycleTransition><HeartbeatTimeout>1800</HeartbeatTimeout></member></LifecycleHooks>"
@@ -887,7 +946,8 @@ static void a_hook_that_holds_launches_is_told(void **state)
 			       "<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_LAUNCHING"
 			       "</LifecycleTransition><HeartbeatTimeout>2400</HeartbeatTimeout><DefaultResult>CONTINUE"
 			       "</DefaultResult></member></LifecycleHooks>",
-			       0 }, ),
+			       0 },
+			     { REFRESHES_ASKED, NO_REFRESH, 0 }, ),
 			 ERROR_NONE);
 	const struct group_description *d = &s->call.description;
 	assert_non_null(strstr(d->cautions[d->caution_count - 1], "holds machines that start until its owner completes "
@@ -914,9 +974,45 @@ static void what_hooks_do_not_tell_is_not_known(void **state)
 		account_settle(s, settings);
 		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
 				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
-				     { HOOKS_ASKED, cases[i].answer, cases[i].status }, ),
+				     { HOOKS_ASKED, cases[i].answer, cases[i].status },
+				     { cases[i].kind == ERROR_NONE ? REFRESHES_ASKED : NULL, NO_REFRESH, 0 }, ),
 				 cases[i].kind);
 		assert_int_equal(s->call.description.end_hold, 0);
+	}
+}
+
+/* Likewise: it is asked for where a person looks, and told as a caution. */
+static void a_person_is_told_of_an_instance_refresh(void **state)
+{
+	static const struct {
+		const char *answer;
+		int status;
+		enum error_kind kind;
+		bool is_told;
+	} cases[] = {
+		{ "<InstanceRefreshes><member><Status>InProgress</Status></member></InstanceRefreshes>", 0, ERROR_NONE,
+		  true },
+		{ "<InstanceRefreshes><member/></InstanceRefreshes>", 0, ERROR_NONE, false },
+		{ "AccessDenied:no", 403, ERROR_NONE, false },
+		{ "Throttling:Rate exceeded", 400, ERROR_THROTTLED, false },
+	};
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 }, { HOOKS_ASKED, HALF_AN_HOUR, 0 },
+			     { REFRESHES_ASKED, NO_REFRESH, 0 }, ),
+			 ERROR_NONE);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
+				     { REFRESHES_ASKED, cases[i].answer, cases[i].status }, ),
+				 cases[i].kind);
+		bool is_told = false;
+		for (size_t k = 0; k < s->call.description.caution_count; k++)
+			is_told |=
+				strstr(s->call.description.cautions[k], "an instance refresh is in progress") != NULL;
+		assert_int_equal(is_told, cases[i].is_told);
 	}
 }
 
@@ -940,7 +1036,8 @@ static void a_check_changes_nothing_and_tells_each_permission(void **state)
 			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a")) ""), 0 },
 			     { "DescribeScalingActivities&AutoScalingGroupName=a&MaxRecords=1", denied, 403 },
 			     { "DescribeWarmPool&AutoScalingGroupName=a", "Throttling:Rate exceeded", 400 },
-			     { HOOKS_ASKED, denied, 403 }, { SIZE("-1"), "ValidationError:1 validation error", 400 },
+			     { HOOKS_ASKED, denied, 403 }, { REFRESHES_ASKED, denied, 403 },
+			     { SIZE("-1"), "ValidationError:1 validation error", 400 },
 			     { PROTECT(ID("1", "i-00000000000000000")),
 			       "ValidationError:The instance is not part of the group", 400 },
 			     { END("i-00000000000000000"), denied, 403 },
@@ -1012,9 +1109,12 @@ int main(void)
 		TEST(cancelling_reads_again_before_it_lowers),
 		TEST(protection_goes_by_fifty),
 		TEST(credentials_that_ended_are_fetched_anew_once),
+		TEST(whoever_resizes_a_group_is_asked_for_once),
+		TEST(what_we_resized_is_nobody_elses),
 		TEST(hooks_are_asked_for_once_a_machine_ends),
 		TEST(a_hook_that_holds_launches_is_told),
 		TEST(what_hooks_do_not_tell_is_not_known),
+		TEST(a_person_is_told_of_an_instance_refresh),
 		TEST(a_check_changes_nothing_and_tells_each_permission),
 	};
 

@@ -35,6 +35,24 @@ static void a_group_is_described(void **state)
 	}
 }
 
+static void whoever_sized_it_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
+		struct asked a = open_provider(owned[i].provider, owned[i].settings, 3);
+		const char *const *by = &a.call.description.resized_by;
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+		assert_string_equal(*by, "");
+		played.writer = "kubectl-scale";
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+		assert_string_equal(*by, "field manager kubectl-scale");
+		played.writer = "preheat";
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+		assert_string_equal(*by, "");
+		close_provider(&a);
+	}
+}
+
 static void pages_are_put_together(void **state)
 {
 	struct asked a = open_provider("karpenter", karpenter, 1100);
@@ -510,6 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_is_described),
+		cmocka_unit_test(whoever_sized_it_is_named),
 		cmocka_unit_test(pages_are_put_together),
 		cmocka_unit_test(a_list_without_end_ends),
 		cmocka_unit_test(a_call_ends_in_its_time),

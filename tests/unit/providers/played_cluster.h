@@ -34,6 +34,7 @@ struct played_machine {
 static struct played {
 	int64_t replicas, version;
 	bool has_replicas, is_paused, is_rolling, is_marked_paused, is_of_topology;
+	const char *writer;  /* of its replicas, last; NULL: it is not written down */
 	int behind;	     /* generations that its controller has not seen */
 	const char *rollout; /* strategy; NULL: none */
 	char operation[64];
@@ -76,19 +77,28 @@ static inline void deliver(struct timer *t)
 
 static inline void write_owner(struct buf *out)
 {
-	char replicas[40] = "";
+	char replicas[40] = "", writers[500] = "";
 
+	if (played.writer)
+		snprintf(writers, sizeof writers,
+			 "\"managedFields\":[{\"manager\":\"%s\",\"operation\":\"Update\",\"subresource\":\"scale\","
+			 "\"time\":\"2026-01-02T00:00:00Z\",\"fieldsV1\":{\"f:spec\":{\"f:replicas\":{}}}},"
+			 "{\"manager\":\"first\",\"operation\":\"Apply\",\"time\":\"2026-01-01T00:00:00Z\","
+			 "\"fieldsV1\":{\"f:spec\":{\"f:replicas\":{},\"f:template\":{}}}},"
+			 "{\"manager\":\"karpenter\",\"operation\":\"Update\",\"time\":\"2026-01-03T00:00:00Z\","
+			 "\"fieldsV1\":{\"f:status\":{\"f:replicas\":{}}}}],",
+			 played.writer);
 	if (played.has_replicas)
 		snprintf(replicas, sizeof replicas, "\"replicas\":%" PRId64 ",", played.replicas);
 	buf_printf(out,
-		   "{\"metadata\":{\"name\":\"gpu\",\"labels\":{%s},\"generation\":9,\"resourceVersion\":\"%" PRId64
+		   "{\"metadata\":{\"name\":\"gpu\",%s\"labels\":{%s},\"generation\":9,\"resourceVersion\":\"%" PRId64
 		   "\",\"annotations\":{%s\"preheat.dev/operation\":"
 		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\","
 		   "\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size\":\"%" PRId64 "\"}},"
 		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s,\"rollout\":{\"strategy\":"
 		   "{\"type\":\"%s\"}}},\"status\":{\"observedGeneration\":%d,\"conditions\":[{\"type\":\"RollingOut\","
 		   "\"status\":\"%s\",\"reason\":\"x\"}]}}",
-		   played.is_of_topology ? "\"topology.cluster.x-k8s.io/deployment-name\":\"md-0\"" : "",
+		   writers, played.is_of_topology ? "\"topology.cluster.x-k8s.io/deployment-name\":\"md-0\"" : "",
 		   played.version, played.is_marked_paused ? "\"cluster.x-k8s.io/paused\":\"\"," : "", played.operation,
 		   played.min, replicas, played.is_paused ? "true" : "false",
 		   played.rollout ? played.rollout : "RollingUpdate", 9 - played.behind,
