@@ -5,9 +5,11 @@
 
 enum { GROUPS = 8, MACHINES = 64, ID = 48 };
 
-/* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update. */
+/* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update, which
+ * its owner finds an hour later. */
 static const millis SETTLES = MINUTE, SETS_UP = 2 * MINUTE, EVICTS = 15 * MINUTE, LAUNCHES = 15 * MINUTE,
-		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, OFF = 4 * HOUR, SCALES_DOWN = 20 * SECOND;
+		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, OFF = 4 * HOUR, SCALES_DOWN = 20 * SECOND,
+		    FINDS_IT_FAILED = HOUR;
 
 enum phase { PHASE_BEGINS, PHASE_SCALES_UP, PHASE_REPLACES, PHASE_SCALES_DOWN };
 
@@ -21,6 +23,7 @@ static struct owner {
 	char extra[ID];	   /* launched for the first of the old */
 	int64_t min, size; /* of before */
 	millis next, since;
+	bool is_forced; /* pods that cannot be evicted are deleted */
 } owners[GROUPS];
 static struct timer each_second;
 
@@ -128,6 +131,36 @@ static void scale_up(struct owner *o)
 	next_in(o, SETTLES);
 }
 
+/* EKS: the nodes that are there as it begins take no pods any more, as soon as the new ones are Ready. */
+static void mark_old(const struct owner *o)
+{
+	for (size_t i = 0; i < o->old_count; i++)
+		cordon(o->old[i], true);
+}
+
+/* AKS gives the node back, and takes away what it added. EKS leaves sizes, machines and marks as they are; its owner
+ * tries again by force. */
+static void fail(struct owner *o, const struct cloud_machine *m)
+{
+	if (o->group->wire == CLOUD_AKS) {
+		if (m)
+			cordon(m->id, false);
+		o->phase = PHASE_SCALES_DOWN;
+		o->since = wire_now();
+		return;
+	}
+	cloud_owner_is_busy(o->group, NULL);
+	o->is_forced = true;
+	o->phase = PHASE_BEGINS;
+	next_in(o, FINDS_IT_FAILED);
+}
+
+static void begin_again(struct owner *o)
+{
+	cloud_owner_is_busy(o->group, o->name);
+	next_in(o, SETS_UP);
+}
+
 static void scale_down(struct owner *o)
 {
 	struct cloud_group *g = o->group;
@@ -150,6 +183,20 @@ static void scale_down(struct owner *o)
 	over(o);
 }
 
+static void replace_old(struct owner *o, struct cloud_machine *m, bool are_ready)
+{
+	bool is_late = wire_now() - o->since > EVICTS;
+
+	if (!m) {
+		o->phase = PHASE_SCALES_DOWN;
+		o->since = wire_now();
+	} else if (is_late && !(o->is_forced && are_ready)) { /* PodEvictionFailure */
+		fail(o, m);
+	} else if ((empties(m->id) || is_late) && are_ready) {
+		replace(o, m);
+	}
+}
+
 static void update(struct owner *o)
 {
 	struct cloud_machine *m = next_old(o);
@@ -157,23 +204,20 @@ static void update(struct owner *o)
 
 	switch (o->phase) {
 	case PHASE_BEGINS:
-		scale_up(o);
+		(o->group->busy_with ? scale_up : begin_again)(o);
 		break;
 	case PHASE_SCALES_UP:
-		if (!are_ready && wire_now() - o->since < LAUNCHES)
-			return;
-		o->phase = are_ready ? PHASE_REPLACES : PHASE_SCALES_DOWN; /* AsgInstanceLaunchFailures */
-		o->since = wire_now();
+		if (are_ready) {
+			if (o->group->wire != CLOUD_AKS)
+				mark_old(o);
+			o->phase = PHASE_REPLACES;
+			o->since = wire_now();
+		} else if (wire_now() - o->since >= LAUNCHES) { /* NodeCreationFailure */
+			fail(o, NULL);
+		}
 		break;
 	case PHASE_REPLACES:
-		if (m && wire_now() - o->since > EVICTS) /* PodEvictionFailure */
-			cordon(m->id, false);
-		if (!m || wire_now() - o->since > EVICTS) {
-			o->phase = PHASE_SCALES_DOWN;
-			o->since = wire_now();
-		} else if (empties(m->id) && are_ready) {
-			replace(o, m);
-		}
+		replace_old(o, m, are_ready);
 		break;
 	case PHASE_SCALES_DOWN:
 		scale_down(o);

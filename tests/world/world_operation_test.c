@@ -256,6 +256,45 @@ static void allow_disruptions(const char *most)
 	apiserver_changed(apiserver_first(KIND_BUDGET));
 }
 
+static int64_t marked_nodes(void)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		count += world_node_of(m->id) && value_is(world_node_of(m->id)->value, "spec>unschedulable", "true");
+	return count;
+}
+
+static bool are_three_marked(void)
+{
+	return marked_nodes() == 3;
+}
+
+static bool is_nobody_at_work(void)
+{
+	return !first->busy_with;
+}
+
+/* EKS marks all old nodes as soon as the new ones are Ready, and leaves them so if it cannot empty one: they serve on,
+ * as nodes that a person cordoned. Its owner tries again by force. */
+static void what_a_failed_update_leaves_is_let(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	allow_disruptions("0");
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(are_three_marked, 30 * MINUTE, "all of the old are marked");
+	assert_true(has_surged());
+	until(is_nobody_at_work, 30 * MINUTE, "the update fails");
+	run(40 * MINUTE);
+	assert_int_equal(marked_nodes(), 3);
+	assert_true(serves_three());
+	until(is_owner_done, 4 * HOUR, "it is tried again");
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+	until(world_is_at_rest, 2 * HOUR, "nothing is on its way");
+	assert_null(world_unrest());
+}
+
 /* Nodes that are kept meanwhile bear our mark until the owner is done, and serve: more replicas than are decided would
  * wait for a place, and who waits counts as lost in the budget: AKS could empty no node. */
 static void what_is_kept_during_an_upgrade_is_no_replica_more(void **state)
@@ -1042,6 +1081,7 @@ int main(int argc, char **argv)
 						tear_down_owners),
 		cmocka_unit_test_setup_teardown(while_no_group_can_be_asked_replicas_stand_still, set_up_aks,
 						tear_down_owners),
+		ON_EKS(what_a_failed_update_leaves_is_let),
 		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
 		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),
 		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),
