@@ -18,7 +18,11 @@ struct eks_known {
 	struct eks_nodegroup nodegroup;
 	struct error refusal; /* ERROR_NONE: found */
 	millis until, read_at;
-	int64_t desired, max; /* as a look showed them last */
+	/* As a look showed them last: */
+	int64_t desired, max;
+	struct arena looked;
+	const char **staying; /* machines that did not end, sorted */
+	size_t staying_count;
 	int64_t newest_failure;
 	millis emptied_asked_at; /* who set the size to 0 */
 	bool is_emptied;	 /* by a scheduled action, when that was asked */
@@ -43,4 +47,8 @@ void eks_known_forget(struct eks_known *k);
 void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, millis now, millis jitter);
 /* Kept only where asking again soon would not help. */
 void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
+void eks_known_looked(struct eks_known *k, const struct eks_group *g);
+/* Since that: a size moved, as an update moves it, or a machine left, as an update that ends old machines first
+ * (updateStrategy MINIMAL) moves none. */
+bool eks_known_has_moved(const struct eks_known *k, const struct eks_group *g);
 struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegroup *n);
