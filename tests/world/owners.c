@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GROUPS = 8, MACHINES = 64, ID = 48 };
+enum { GROUPS = 8, MACHINES = 64, ID = 48, AT_ONCE = 3 };
 
 /* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update, which
  * its owner finds an hour later. */
@@ -92,15 +92,31 @@ static bool empties(const char *machine)
 	return is_empty;
 }
 
+/* NULL: it is there no more. */
+static struct cloud_machine *old_at(const struct owner *o, size_t i)
+{
+	struct cloud_machine *m = cloud_find(o->old[i]);
+
+	return m && m->step == STEP_RUNNING && m->is_to_run && !m->is_taken ? m : NULL;
+}
+
 /* The next of the old that is still there; NULL: none. */
 static struct cloud_machine *next_old(struct owner *o)
 {
-	for (; o->old_count; o->old_count--) {
-		struct cloud_machine *m = cloud_find(o->old[o->old_count - 1]);
-		if (m && m->step == STEP_RUNNING && m->is_to_run && !m->is_taken)
-			return m;
-	}
-	return NULL;
+	while (o->old_count && !old_at(o, o->old_count - 1))
+		o->old_count--;
+	return o->old_count ? old_at(o, o->old_count - 1) : NULL;
+}
+
+/* As many as may be unavailable at once. */
+static size_t next_of_old(struct owner *o, struct cloud_machine *next[AT_ONCE])
+{
+	size_t most = o->group->unavailable ? o->group->unavailable : 1, count = 0;
+
+	for (size_t i = next_old(o) ? o->old_count : 0; i-- && count < most && count < AT_ONCE;)
+		if ((next[count] = old_at(o, i)))
+			count++;
+	return count;
 }
 
 /* AKS keeps machine and name, and gives it another image; its node's object goes, and comes anew. */
@@ -108,6 +124,8 @@ static void replace(struct owner *o, struct cloud_machine *m)
 {
 	if (m->group->wire == CLOUD_AKS) {
 		cloud_owner_reimages(m);
+	} else if (o->act == OWNER_UPDATES && m->group->ends_old_first) {
+		cloud_owner_ends(m); /* Auto Scaling launches another */
 	} else {
 		cloud_owner_replaces(m);
 	}
@@ -115,19 +133,21 @@ static void replace(struct owner *o, struct cloud_machine *m)
 	next_in(o, SETTLES);
 }
 
-/* AKS adds one beside the count; EKS raises the sizes, as far as it may. */
+/* AKS adds one beside the count; EKS raises the sizes, or ends old machines first. */
 static void scale_up(struct owner *o)
 {
 	struct cloud_group *g = o->group;
 
 	o->size = g->desired;
-	if (g->wire == CLOUD_AKS) {
+	o->phase = PHASE_SCALES_UP;
+	if (g->ends_old_first) {
+		o->phase = PHASE_REPLACES;
+	} else if (g->wire == CLOUD_AKS) {
 		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(g, NULL)->id);
 	} else {
 		g->max += OWNER_SURGE;
 		cloud_owner_sets(g, g->desired + OWNER_SURGE);
 	}
-	o->phase = PHASE_SCALES_UP;
 	next_in(o, SETTLES);
 }
 
@@ -183,23 +203,29 @@ static void scale_down(struct owner *o)
 	over(o);
 }
 
-static void replace_old(struct owner *o, struct cloud_machine *m, bool are_ready)
+static void replace_old(struct owner *o, bool are_ready)
 {
-	bool is_late = wire_now() - o->since > EVICTS;
+	bool is_late = wire_now() - o->since > EVICTS, are_empty = true;
+	struct cloud_machine *next[AT_ONCE];
+	size_t count = next_of_old(o, next);
 
-	if (!m) {
+	for (size_t i = 0; i < count; i++)
+		are_empty &= empties(next[i]->id);
+	if (!count && o->group->ends_old_first) {
+		over(o);
+	} else if (!count) {
 		o->phase = PHASE_SCALES_DOWN;
 		o->since = wire_now();
 	} else if (is_late && !(o->is_forced && are_ready)) { /* PodEvictionFailure */
-		fail(o, m);
-	} else if ((empties(m->id) || is_late) && are_ready) {
-		replace(o, m);
+		fail(o, next[0]);
+	} else if ((are_empty || is_late) && are_ready) {
+		for (size_t i = 0; i < count; i++)
+			replace(o, next[i]);
 	}
 }
 
 static void update(struct owner *o)
 {
-	struct cloud_machine *m = next_old(o);
 	bool are_ready = are_all_ready(o->group);
 
 	switch (o->phase) {
@@ -217,7 +243,7 @@ static void update(struct owner *o)
 		}
 		break;
 	case PHASE_REPLACES:
-		replace_old(o, m, are_ready);
+		replace_old(o, are_ready);
 		break;
 	case PHASE_SCALES_DOWN:
 		scale_down(o);

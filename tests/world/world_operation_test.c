@@ -199,6 +199,35 @@ static void an_update_is_let_and_named(void **state)
 	until(serves_three, 30 * MINUTE, "the headroom serves");
 }
 
+static bool has_moved(void)
+{
+	return first->moved_at;
+}
+
+/* No size moves, as EKS ends machines first: it is asked for its state once one leaves, though it told another just
+ * before the update began. */
+static void an_update_that_ends_machines_first_is_let_and_named(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	cloud_owner_sets(first, first->desired + 1);
+	run(3 * MINUTE); /* it is protected by then */
+	int64_t size = first->desired, changes = first->changes;
+	first->ends_old_first = true;
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(has_moved, 5 * MINUTE, "the first ends");
+	assert_null(problem(PROBLEM_BUSY));
+	run(MINUTE);
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "EKS updates node group first"));
+	first->unavailable = 2;
+	until(is_owner_done, 3 * HOUR, "the update is over");
+	assert_int_equal(first->desired, size);
+	assert_int_equal(first->changes, changes);
+	assert_false(world_event_told("NodeGroupContended"));
+	until(is_free, 3 * MINUTE, "it is told no more");
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+}
+
 /* AKS adds a machine beside the count, and cordons, empties and images anew one after the other: each comes back under
  * its name. */
 static void an_upgrade_of_aks_is_let_and_named(void **state)
@@ -1068,6 +1097,7 @@ int main(int argc, char **argv)
 	setenv("AZURE_CLIENT_SECRET", "secret", 1);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
+		ON_EKS(an_update_that_ends_machines_first_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
 		cmocka_unit_test_setup_teardown(who_raises_the_size_during_an_upgrade_keeps_its_machine, set_up_aks,
 						tear_down_owners),
