@@ -623,6 +623,20 @@ static void changed(struct arm_request *r)
 	end_as(x, r);
 }
 
+/* AKS counts PUTs by pool, and the others go on; what Azure counts by subscription has a code of its own. */
+static void put_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+
+	if (r->error.kind == ERROR_THROTTLED && r->http.status == 429 &&
+	    !strstr(r->error.message, "SubscriptionRequestsThrottled")) {
+		x->base.call->retry_after =
+			put_bucket_empty(&memory_of(x)->puts, loop_now(x->base.provider->loop), r->retry_after);
+		r->error.kind = ERROR_CONFLICT;
+	}
+	changed(r);
+}
+
 /* Read, changed in one place, written back, if nobody else wrote meanwhile. */
 static void put_count(struct aks_call *x, int64_t count)
 {
@@ -634,7 +648,7 @@ static void put_count(struct aks_call *x, int64_t count)
 	if (!may_put(x))
 		return;
 	x->request.if_match = *x->pool.etag ? x->pool.etag : NULL;
-	ask(x, "PUT", x->pool_url, changed);
+	ask(x, "PUT", x->pool_url, put_answered);
 }
 
 static void delete_machines(struct aks_call *x, const struct machine *const *machines, size_t count,

@@ -508,6 +508,14 @@ void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_des
 				    "a lifecycle hook ends machines that start, unless its owner completes it "
 				    "within %" PRId64 " s",
 				    h->start_hold / SECOND));
+	else if (h->start_hold)
+		group_description_caution(
+			d, a,
+			text_printf(
+				a,
+				"a lifecycle hook holds machines that start until its owner completes it, for %" PRId64
+				" s at most: their lead time is as much longer",
+				h->start_hold / SECOND));
 }
 
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A fact of that name, which state/replica.c hands to followers at once. */
-/* Who recorded the first only told no raises. */
+/* Who recorded the first five only told no raises. */
 enum { NUMBERS_LEAST = 5 };
+/* A fact of that name, which state/replica.c hands to followers at once. */
 enum { NAME_MOST = 320, TEXT_MOST = 136 };
 
 static void name_of(const char *group, char name[NAME_MOST])

@@ -292,6 +292,7 @@ static void read_times(const struct cluster *c, struct node *n, const struct nod
 	if (says_true(ready)) /* a taint says otherwise, and not since when */
 		turned = seen->arrived;
 	n->unready_since = n->is_ready ? 0 : before->unready_since != 0 ? before->unready_since : turned;
+	n->cordoned_since = !n->is_cordoned ? 0 : before->cordoned_since != 0 ? before->cordoned_since : seen->arrived;
 	settle_gpu_at(n, before->gpu_at, seen->arrived, seen->is_from_list && !before->is_known);
 }
 

@@ -40,10 +40,11 @@ struct node {
 	enum node_owner owner;
 	enum node_interruption interruption;
 
-	millis registered_at; /* the object was created */
-	millis ready_since;   /* 0 while it is not ready; is_kept_off: it is */
-	millis unready_since; /* 0 while it is ready */
-	millis gpu_at;	      /* a GPU became allocatable; 0 while none is */
+	millis registered_at;  /* the object was created */
+	millis ready_since;    /* 0 while it is not ready; is_kept_off: it is */
+	millis unready_since;  /* 0 while it is ready */
+	millis cordoned_since; /* as far as was seen; 0 while it is not */
+	millis gpu_at;	       /* a GPU became allocatable; 0 while none is */
 
 	int64_t gpus_milli;	 /* allocatable, thousandths of whole GPUs whatever their kind and slicing */
 	int64_t gpus_used_milli; /* requested by the pods there, placeholders too */

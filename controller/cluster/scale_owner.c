@@ -7,7 +7,7 @@
 /* KServe's controller is called by the name of its program, and marks what it makes. */
 static const char KSERVE_MANAGER[] = "manager", HPA_MANAGER[] = "kube-controller-manager";
 #define KSERVE_LABEL "serving.kserve.io/inferenceservice"
-/* On what it makes for an LLMInferenceService, whose name is the other label's. */
+/* What it makes for an LLMInferenceService is a part of that; the label beside it has the name. KEDA copies labels. */
 static const char LLM_PART[] = "llminferenceservice";
 #define KEDA_LABEL "scaledobject.keda.sh/name"
 
@@ -27,6 +27,7 @@ static const struct record_spec writer_record = { "", sizeof(struct writer_recor
 struct target_record {
 	struct decoded_list writers;
 	const char *service, *part_of, *app;
+	int64_t replicas;
 };
 
 static const struct field target_fields[] = {
@@ -37,21 +38,23 @@ static const struct field target_fields[] = {
 	FIELD(struct target_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
 	FIELD(struct target_record, part_of, FIELD_STRING, "metadata>labels>app.kubernetes.io/part-of"),
 	FIELD(struct target_record, app, FIELD_STRING, "metadata>labels>app.kubernetes.io/name"),
+	FIELD(struct target_record, replicas, FIELD_INT, "spec>replicas"),
 };
-static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 4 };
+static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 5 };
 
 struct autoscaler_record {
-	const char *name, *kind, *target, *scaled_object, *service;
+	const char *name, *kind, *target, *scaled_object, *service, *part_of;
 };
 
 static const struct field autoscaler_fields[] = {
 	FIELD(struct autoscaler_record, name, FIELD_STRING, "metadata>name"),
 	FIELD(struct autoscaler_record, scaled_object, FIELD_STRING, "metadata>labels>" KEDA_LABEL),
 	FIELD(struct autoscaler_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
+	FIELD(struct autoscaler_record, part_of, FIELD_STRING, "metadata>labels>app.kubernetes.io/part-of"),
 	FIELD(struct autoscaler_record, kind, FIELD_STRING, "spec>scaleTargetRef>kind"),
 	FIELD(struct autoscaler_record, target, FIELD_STRING, "spec>scaleTargetRef>name"),
 };
-static const struct record_spec autoscaler_record = { "", sizeof(struct autoscaler_record), autoscaler_fields, 5 };
+static const struct record_spec autoscaler_record = { "", sizeof(struct autoscaler_record), autoscaler_fields, 6 };
 
 struct list_record {
 	struct decoded_list items;
@@ -133,7 +136,7 @@ static void autoscalers_came(struct api_call *call)
 		if (!a->target || strcmp(a->target, c->name) != 0 || !a->kind || strcmp(a->kind, c->kind) != 0)
 			continue;
 		c->stands = true;
-		if (c->llm_service)
+		if (c->llm_service && a->part_of && !strcmp(a->part_of, LLM_PART))
 			name_owner(c, SCALE_OWNER_LLM_SERVICE, c->llm_service);
 		else if (a->service)
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, a->service);
@@ -182,6 +185,8 @@ static void target_came(struct api_call *call)
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, t.service);
 		else if (writer && strcmp(writer, OWN_FIELD_MANAGER) != 0)
 			name_owner(c, SCALE_OWNER_FIELD_MANAGER, writer);
+		else if (writer && t.replicas != c->ours)
+			name_owner(c, SCALE_OWNER_PREHEAT, "");
 	}
 	ask_autoscalers(c);
 }

@@ -13,6 +13,7 @@ enum scale_owner {
 	SCALE_OWNER_INFERENCE_SERVICE, /* one that KServe made, or KServe itself */
 	SCALE_OWNER_LLM_SERVICE,       /* of an LLMInferenceService: KServe, or the autoscaler that it makes */
 	SCALE_OWNER_FIELD_MANAGER,     /* wrote spec.replicas last, and is none of these */
+	SCALE_OWNER_PREHEAT,	       /* one that is not us: what was written under its name is not what we set */
 	SCALE_OWNER_UNKNOWN,	       /* it could not be read */
 };
 
@@ -21,6 +22,7 @@ enum scale_owner {
 
 struct scale_owner_call {
 	const char *api_version, *kind, *name_space, *name; /* of the workload */
+	int64_t ours;					    /* the replicas that we set last; may change meanwhile */
 	void (*done)(struct scale_owner_call *c);
 	void *user;
 

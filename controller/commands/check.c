@@ -282,6 +282,7 @@ static const struct object_kind kinds[] = {
 	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true, true },
 	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
+	{ "autoscaling.aibrix.ai/v1alpha1", "PodAutoscaler", "podautoscalers", true, true },
 	{ "serving.kserve.io/v1beta1", "InferenceService", "inferenceservices", true, true },
 	{ "serving.kserve.io/v1alpha1", "LLMInferenceService", "llminferenceservices", true, true },
 	{ "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true, true },

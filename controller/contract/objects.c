@@ -458,15 +458,26 @@ static void add_service(struct contract *c, const struct object *o)
 	add_kserve(c, o, "Deployment", "-predictor", leaves ? NULL : yaml_child(o->ref.at, "metadata"));
 }
 
-/* Its number of replicas is set again and again where it is written, and so is that of the autoscaler that `scaling`
+/* The number of replicas is set again and again where it is written, and so is that of the autoscaler that `scaling`
  * makes; where neither is, KServe leaves the number as it is. */
+static void add_llm_part(struct contract *c, const struct object *o, const struct yaml_node *spec, const char *one,
+			 const char *several)
+{
+	const struct yaml_node *replicas = yaml_child(spec, "replicas");
+	bool has_workers = yaml_child(spec, "worker");
+
+	add_kserve(c, o, has_workers ? "LeaderWorkerSet" : "Deployment", has_workers ? several : one,
+		   replicas ? replicas : yaml_child(spec, "scaling"));
+}
+
+/* As KServe's workload_single_node.go and workload_multi_node.go (pkg/controller/v1alpha2/llmisvc) name them. */
 static void add_llm_service(struct contract *c, const struct object *o)
 {
-	const struct yaml_node *replicas = tree_at(o->ref.at, "spec>replicas");
-	bool has_workers = tree_at(o->ref.at, "spec>worker");
+	const struct yaml_node *spec = yaml_child(o->ref.at, "spec"), *prefill = yaml_child(spec, "prefill");
 
-	add_kserve(c, o, has_workers ? "LeaderWorkerSet" : "Deployment", "-kserve",
-		   replicas ? replicas : tree_at(o->ref.at, "spec>scaling"));
+	add_llm_part(c, o, spec, "-kserve", "-kserve-mn");
+	if (prefill)
+		add_llm_part(c, o, prefill, "-kserve-prefill", "-kserve-mn-prefill");
 }
 
 /* "gpu.nvidia.com", "mig.nvidia.com"; what an administrator calls otherwise is not known. */
@@ -685,6 +696,7 @@ static const struct kind kinds[] = {
 	{ "policy", "PodDisruptionBudget", NULL, NULL, add_budget },
 	{ "autoscaling", "HorizontalPodAutoscaler", NULL, NULL, add_scaler },
 	{ "keda.sh", "ScaledObject", NULL, NULL, add_scaler },
+	{ "autoscaling.aibrix.ai", "PodAutoscaler", NULL, NULL, add_scaler },
 	{ "serving.kserve.io", "InferenceService", NULL, NULL, add_service },
 	{ "serving.kserve.io", "LLMInferenceService", NULL, NULL, add_llm_service },
 	{ "resource.k8s.io", "ResourceClaim", NULL, NULL, add_claim },

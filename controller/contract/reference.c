@@ -24,7 +24,7 @@ static const char head[] =
 	"```\n"
 	"\n"
 	"Pods, Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs, CronJobs, JobSets, LeaderWorkerSets, Rollouts,\n"
-	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, InferenceServices, LLMInferenceServices, ResourceClaims, PriorityClasses, ResourceQuotas, Nodes,\n";
+	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, PodAutoscalers of AIBrix, InferenceServices, LLMInferenceServices, ResourceClaims, PriorityClasses, ResourceQuotas, Nodes,\n";
 
 /* Before it: the kinds that make nodes. */
 static const char more[] =

@@ -220,11 +220,6 @@ static bool is_same_target(const struct scaler *a, const char *kind, const char 
 	return *a->target && !strcmp(a->target, name) && !strcmp(a->target_kind, kind);
 }
 
-static bool is_service(const struct scaler *s)
-{
-	return strstr(s->object.ref.kind, "InferenceService");
-}
-
 /* What was made for an object that is here is that, not one more. */
 static bool is_made_by_another(const struct check_run *c, const struct scaler *s)
 {
@@ -246,9 +241,10 @@ static const struct {
 	{ "InferenceService", "annotate ",
 	  " with serving.kserve.io/autoscalerClass: external (of no use in a KServe that does not know the class "
 	  "none), or set workload.warm: metric in the WarmPool" },
-	{ "LLMInferenceService", "leave spec.replicas and spec.scaling out of ",
+	{ "LLMInferenceService", "leave replicas and scaling out of ",
 	  ", or set workload.warm: metric in the WarmPool" },
 	{ "ScaledObject", "delete ", ONLY_ONE },
+	{ "PodAutoscaler", "delete ", ONLY_ONE },
 	{ "HorizontalPodAutoscaler", "delete ", ONLY_ONE },
 };
 
@@ -408,7 +404,7 @@ static void rule_scaler_spec(struct check_run *c)
 		const struct scaler *s = &c->contract->scalers[i];
 		const struct yaml_node *spec = yaml_child(s->object.ref.at, "spec");
 		bool is_hpa = !strcmp(s->object.ref.kind, "HorizontalPodAutoscaler");
-		if (is_service(s) || is_made_by_another(c, s))
+		if ((!is_hpa && strcmp(s->object.ref.kind, "ScaledObject") != 0) || is_made_by_another(c, s))
 			continue;
 		if (!spec || spec->kind != YAML_MAP) {
 			violate(c, &(struct breach){ &s->object, spec, NULL }, "spec: found %s; allowed: a map",
@@ -486,9 +482,17 @@ static void rule_pool_target(struct check_run *c)
 
 /*
  * Who writes the number again and again: a file that somebody applies, or what the server tells of who applied it.
- * Writes of other forms happen once; but Argo CD makes its applies of them.
+ * Writes of other forms happen once; but Argo CD makes its applies of them, which own what is defaulted, too.
  * https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
  */
+static bool stands_in_last_apply(const struct workload *w)
+{
+	const struct yaml_node *last = YAML_AT(w->object.ref.at, "metadata", "annotations",
+					       "kubectl.kubernetes.io/last-applied-configuration");
+
+	return last && last->kind == YAML_SCALAR && strstr(last->text, "\"replicas\":");
+}
+
 static const struct yaml_node *applied_replicas(const struct workload *w, const char **manager)
 {
 	const struct yaml_node *meta = YAML_AT(w->object.ref.at, "metadata"),
@@ -501,8 +505,9 @@ static const struct yaml_node *applied_replicas(const struct workload *w, const 
 	for (const struct yaml_node *n = writers && writers->kind == YAML_LIST ? writers->first : NULL; n;
 	     n = n->next) {
 		const struct yaml_node *name = yaml_child(n, "manager"), *how = yaml_child(n, "operation");
-		bool applies = is_name(name) && is_name(how) &&
-			       (!strcmp(how->text, "Apply") || !strncmp(name->text, "argocd", 6));
+		bool applies =
+			is_name(name) && is_name(how) &&
+			(!strcmp(how->text, "Apply") || (!strncmp(name->text, "argocd", 6) && stands_in_last_apply(w)));
 		if (!applies || !YAML_AT(n, "fieldsV1", "f:spec", "f:replicas"))
 			continue;
 		*manager = name->text;
@@ -759,7 +764,7 @@ static const struct contract_rule rules[] = {
 	  "Where servers refuse what is too much and tell nothing of it, the objective reads as met while clients are refused.",
 	  "let servers queue without a limit (SGLang: leave --max-queued-requests out), or watch refusals at the gateway", false,
 	  NULL, NULL, rule_refusals_unseen },
-	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService, LLMInferenceService",
+	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, PodAutoscaler, InferenceService, LLMInferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",
 	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },

@@ -278,7 +278,7 @@ static void move_groups(struct controller *c, struct fleet_map *m)
 			continue;
 		}
 		if (m->groups[i] != NOWHERE)
-			m->standby_first[m->groups[i]] = node_group_standby_first(g);
+			m->standby_first[m->groups[i]] = g->is_known ? node_group_standby_first(g) : g->recalled_first;
 		else if (g->must_unguard)
 			fleet_tell_left(group_spec_of(g), "its machines are protected from scale-in, and the call that "
 							  "was to lift it failed: somebody has to");
@@ -294,18 +294,18 @@ static void open_groups(struct controller *c, const struct fleet_map *m, bool *o
 {
 	fleet_begin_life(c);
 	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++) {
-		if (!c->groups[i])
-			*ok = fleet_open_group(c, i, e);
-		else
+		if (c->groups[i]) {
 			c->groups[i]->settings = fleet_group_settings(c, &c->manifest, i, &c->fleet.manifest_arena);
+			continue;
+		}
+		*ok = fleet_open_group(c, i, e);
+		if (*ok)
+			c->groups[i]->recalled_first = m->standby_first[i];
 	}
 	*ok = *ok && fleet_adopt_operations(c, e);
-	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++) {
-		if (c->groups[i]->is_known)
-			continue;
-		c->groups[i]->recalled_first = m->standby_first[i];
-		node_group_look(c->groups[i]);
-	}
+	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++)
+		if (!c->groups[i]->is_known)
+			node_group_look(c->groups[i]);
 }
 
 static void open_pools(struct controller *c, const struct fleet_map *m, struct live_pool **former)

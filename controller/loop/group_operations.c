@@ -365,6 +365,25 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 					    .mono = clock_mono(g->context->clock) });
 }
 
+static int64_t count_named_again(const struct operation *o)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < o->id_count; i++)
+		count += o->removals[i].tries > 0;
+	return count;
+}
+
+/* What lowered the size may be this very operation, whose answer was lost: a look tells, later if reads lag. */
+static void wait_outdated(struct node_group *g)
+{
+	struct operation *o = &g->operation;
+
+	g->quiet_until = loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN);
+	if (o->attempts > 1 && o->verb != PROVIDER_GROW && clock_now(g->context->clock) - o->begun_at < LAG_MOST)
+		o->attempts--;
+}
+
 static void changed(struct provider_call *c)
 {
 	struct node_group *g = c->user;
@@ -396,10 +415,14 @@ static void changed(struct provider_call *c)
 	}
 	if (c->is_outdated && g->operation.attempts == 1) {
 		group_call_failed(g, c);
-		g->quiet_until = loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN);
+		wait_outdated(g);
+		if (count_named_again(&g->operation))
+			removals_left_alone(g, false);
 		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
 	} else if (is_lost) {
 		group_call_failed(g, c);
+		if (c->is_outdated)
+			wait_outdated(g);
 	} else if (why.kind == ERROR_NONE) {
 		retry_reset(&g->retry);
 		throttle_passed(g->throttle, g->change_began);
@@ -524,8 +547,11 @@ static bool save_intent(struct node_group *g)
 static void begin(struct node_group *g)
 {
 	struct operation *o = &g->operation;
+	int64_t again = count_named_again(o);
 
-	o->size = g->seen.desired - g->held_size;
+	/* What is held the cloud has lowered for machines that were named before. For these it is not to be again. */
+	o->size = g->seen.desired - (g->held_size > again ? g->held_size - again : 0);
+	o->begun_at = clock_now(g->context->clock);
 	make_token(g);
 	if (!save_intent(g))
 		return;

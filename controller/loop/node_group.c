@@ -900,16 +900,25 @@ bool node_group_believes(const struct node_group *g, const struct group_descript
 	       (!g->is_known || !accepted_forgets(&g->accepted, &g->seen, d, began, g->last_failure));
 }
 
-/* By the first look: what comes and is more than an earlier life asked for, others asked for while nobody led. */
-static bool was_raised_unseen(const struct node_group *g)
+/* Machines of the size on their way, as far as they are listed. */
+static bool has_coming(const struct node_group *g)
 {
-	bool comes = node_group_alive(g) < g->seen.desired;
-
 	for (size_t i = 0; i < g->seen.machine_count; i++) {
 		const struct machine *m = &g->seen.machines[i];
-		comes |= machine_counts(m) && (m->state == MACHINE_PENDING || m->state == MACHINE_WAKING);
+		if (machine_counts(m) && (m->state == MACHINE_PENDING || m->state == MACHINE_WAKING))
+			return true;
 	}
-	return comes && g->seen.desired > g->recalled_size;
+	return false;
+}
+
+/* What comes is beyond the size; or, by the first look, more than an earlier life asked for: others asked for it. */
+static bool has_others_coming(const struct node_group *g)
+{
+	int64_t alive = node_group_alive(g);
+
+	if (has_coming(g) && alive > g->seen.desired)
+		return true;
+	return !g->is_known && (has_coming(g) || alive < g->seen.desired) && g->seen.desired > g->recalled_size;
 }
 
 void node_group_see(struct node_group *g, struct provider_call *c)
@@ -924,7 +933,7 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 	c->arena = (struct arena){ 0 };
 	g->described_at = clock_mono(g->context->clock);
 	removals_hold_size(g);
-	if ((!g->is_known && was_raised_unseen(g)) || node_group_alive(g) > g->seen.desired)
+	if (has_others_coming(g))
 		g->raised_until = g->described_at + YIELDS;
 	note_never_ran(g, &before);
 	machines_compare(g, &before);

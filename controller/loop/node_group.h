@@ -77,7 +77,7 @@ struct operation {
 	const char **ids;
 	size_t id_count;
 	int attempts;
-	millis sent_at; /* clock_now */
+	millis begun_at, sent_at; /* clock_now; sent: last */
 	bool is_sent, is_uncertain;
 	struct error trouble; /* of its last attempt */
 };

@@ -238,6 +238,28 @@ static const char *busy_groups(const struct controller *c, size_t pool, struct a
 		   : NULL;
 }
 
+/* A person who drains a node, and the end of an owner's operation, take less. */
+static const millis CORDONED_FOR_LONG = 10 * MINUTE;
+
+static const char *cordoned_nodes(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const char *first = NULL;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		count += p->cordoned;
+		first = first ? first : p->cordoned_first;
+	}
+	if (!count)
+		return NULL;
+	return format(a,
+		      "somebody cordoned node %s more than %lld minutes ago (%lld of the pool's nodes): nothing new "
+		      "starts there, and it is paid for; uncordon it, or end its machine",
+		      first, (long long)(CORDONED_FOR_LONG / MINUTE), (long long)count);
+}
+
 static const char *ailing_group(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -316,6 +338,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_BUSY] = busy_groups(c, pool, a);
+	out[PROBLEM_CORDONED] = cordoned_nodes(c, pool, a);
 	out[PROBLEM_AILING] = ailing_group(c, pool, a);
 	out[PROBLEM_RESERVATION] = ending_reservation(c, pool, a);
 	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);
@@ -442,15 +465,30 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 	problems_find(c, i, out->problem, a);
 }
 
-static int64_t foreign_nodes(const struct controller *c, size_t group, struct arena *a)
+static bool is_cordoned_by_others(const struct controller *c, const struct node *n)
+{
+	const struct machine *m = node_group_machine(c->groups[n->group], machine_of_node(c, n));
+
+	return n->is_cordoned && !n->is_draining && !n->is_leaving && n->owner == NODE_UNCLAIMED &&
+	       n->interruption == NODE_STAYS && !drain_is_under_way(c, n->name) && m && marks_machine_is_wanted(m) &&
+	       clock_now(c->clock) - n->cordoned_since > CORDONED_FOR_LONG;
+}
+
+/* Nodes that others own, or cordoned long ago; what an owner's operation cordons is a part of that. */
+static void show_nodes(const struct controller *c, size_t group, struct arena *a, struct published_group *out)
 {
 	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
-	int64_t foreign = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count), *longest = NULL;
+	bool is_owners = node_group_is_owners(c->groups[group]);
 
-	for (size_t i = 0; i < count; i++)
-		foreign += nodes[i]->owner != NODE_UNCLAIMED;
-	return foreign;
+	for (size_t i = 0; i < count; i++) {
+		out->not_ours += nodes[i]->owner != NODE_UNCLAIMED;
+		if (is_owners || !is_cordoned_by_others(c, nodes[i]))
+			continue;
+		out->cordoned++;
+		longest = !longest || nodes[i]->cordoned_since < longest->cordoned_since ? nodes[i] : longest;
+	}
+	out->cordoned_first = longest ? arena_strdup(a, longest->name, strlen(longest->name)) : NULL;
 }
 
 /* What its provider could and the group cannot, as far as the manifest asks for it. */
@@ -501,8 +539,8 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.standby = g->seen.standby,
 		.error = g->trouble,
 		.error_at = g->trouble.kind != ERROR_NONE ? clock_now(c->clock) : 0,
-		.not_ours = foreign_nodes(c, i, a),
 	};
+	show_nodes(c, i, a, &c->publishing.groups[i]);
 }
 
 static struct published_watch show_watch(const struct watch *w, struct arena *a)

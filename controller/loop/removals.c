@@ -54,6 +54,10 @@ static bool is_due(const struct node_group *g, const struct removal *r)
 {
 	const struct machine *m = node_group_machine(g, r->id);
 
+	/* The size has fallen for it, and the cloud takes it in its own time: to stop it again would lower it again. */
+	if (r->verb == PROVIDER_STOP && r->tries && g->held_size &&
+	    clock_mono(g->context->clock) - r->named_at < LAG_MOST)
+		return false;
 	return r->verb != PROVIDER_STOP || !m || m->state == MACHINE_RUNNING; /* others cannot be stopped yet */
 }
 
@@ -277,6 +281,7 @@ bool removals_plan(struct node_group *g, enum provider_verb verb)
 		if (r->verb != verb || !is_due(g, r))
 			continue;
 		count_late(g, r);
+		r->named_at = clock_mono(g->context->clock);
 		o->removals[o->id_count] = *r;
 		o->ids[o->id_count] = o->removals[o->id_count].id;
 		o->id_count++;

@@ -16,6 +16,7 @@ struct removal {
 	bool was_counted; /* the size wanted fell by it */
 	int tries;	  /* asked for, and left alone */
 	millis since;	  /* clock_mono; wished */
+	millis named_at;  /* clock_mono; to the cloud, last */
 };
 
 /* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */

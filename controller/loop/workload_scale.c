@@ -38,8 +38,9 @@ static const struct {
 	[SCALE_OWNER_INFERENCE_SERVICE] = { "InferenceService ", "until its autoscaler is gone",
 					    "annotate it with serving.kserve.io/autoscalerClass: external" },
 	[SCALE_OWNER_LLM_SERVICE] = { "LLMInferenceService ", "until its autoscaler is gone",
-				      "leave spec.replicas and spec.scaling out of it" },
+				      "leave replicas and scaling out of it" },
 	[SCALE_OWNER_FIELD_MANAGER] = { "field manager ", "for a while", "leave spec.replicas out of what it applies" },
+	[SCALE_OWNER_PREHEAT] = { "another Preheat", "for a while", "let one WarmPool of one cluster name it" },
 	[SCALE_OWNER_UNKNOWN] = { "somebody who cannot be looked at", "for a while",
 				  "see that Preheat has the rights of deploy/base/rbac.yaml" },
 };
@@ -91,13 +92,17 @@ static void looked(struct scale_owner_call *look)
 	t->is_looking = false;
 	if (look->error.kind == ERROR_CANCELLED)
 		return;
+	if (!t->is_left) {
+		t->stands = look->stands || (t->stands && look->error.kind != ERROR_NONE);
+		return;
+	}
 	/* One that stood and cannot be read now may stand still. */
 	bool is_gone = t->stands && !look->stands && look->error.kind == ERROR_NONE;
 	t->look_at = now + clock_real(c->clock, LOOK_AGAIN);
 	if (is_gone || (!look->stands && t->sentence[0] && !t->stands && now >= t->try_at)) {
 		take_back(p, is_gone ? 0 : 1);
-	} else if (look->stands || !t->stands) {
-		t->stands = look->stands;
+	} else if (look->stands || !t->stands || !t->sentence[0]) {
+		t->stands = look->stands || t->stands;
 		describe_owner(p, look);
 	}
 	act_soon(c);
@@ -115,15 +120,17 @@ static void look_at_owner(struct controller *c, struct live_pool *p)
 					     .kind = target->kind,
 					     .name_space = fleet_of(c)->pools[p->index].namespace,
 					     .name = target->name,
+					     .ours = t->ours,
 					     .done = looked,
 					     .user = p };
 	scale_owner_start(c->api, &t->look);
 }
 
-/* Somebody else changed our number, and not for the first time. */
+/* Somebody else changed our number, and not for the first time. An autoscaler does so again however rarely it acts. */
 static bool insists(const struct scale_contest *t, millis now)
 {
-	return (t->undone >= 1 && now - t->undone_at <= INSISTS) || (t->undone >= 2 && now - t->undone_before <= PEACE);
+	return (t->undone >= 1 && t->stands) || (t->undone >= 1 && now - t->undone_at <= INSISTS) ||
+	       (t->undone >= 2 && now - t->undone_before <= PEACE);
 }
 
 /* What stands is not what stood after our last call. */
@@ -133,7 +140,7 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	struct scale_contest *t = &p->scale.contest;
 	millis now = loop_now(c->loop);
 
-	if (now - t->undone_at > PEACE)
+	if (now - t->undone_at > PEACE && !t->stands)
 		t->undone = t->rounds = 0;
 	bool is_undone = t->holds && call->before != t->held;
 	bool must_leave = is_undone && insists(t, now);
@@ -146,11 +153,16 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 	/* With an error it may have been written all the same. */
 	t->holds = call->error.kind == ERROR_NONE && call->wanted == call->replicas;
 	t->held = call->wanted;
+	if (call->error.kind != ERROR_NONE || call->before != call->wanted)
+		t->look.ours = t->ours = call->replicas;
+	if (is_undone)
+		t->look_at = now;
+	if (is_undone && !must_leave)
+		look_at_owner(c, p);
 	if (!must_leave)
 		return;
 	t->is_left = true;
 	t->rounds++;
-	t->look_at = now;
 	try_later(c, t);
 }
 

@@ -1,8 +1,9 @@
 /*
  * The number of replicas of each pool's workload, through its scale subresource. Somebody else may set it, too: who
  * changes the number now and then is a person or a deployment, and we set it again; who changes ours again within
- * minutes, or three times within half an hour, is a second writer, and the number is left to it until it is gone. Pods
- * that it asks for are then demand, as with warm: metric.
+ * minutes, or three times within half an hour, or a second time while an autoscaler of the workload is there, is a
+ * second writer, and the number is left to it until it is gone. Pods that it asks for are then demand, as with warm:
+ * metric.
  */
 #pragma once
 #include "controller/cluster/scale_owner.h"
@@ -13,6 +14,7 @@ struct controller;
 struct scale_contest {
 	bool holds;			 /* what we want stood after our last call */
 	int64_t held;			 /* namely that */
+	int64_t ours;			 /* what we wrote last, or may have */
 	int undone;			 /* times that somebody else changed it since the last peace */
 	millis undone_at, undone_before; /* the last time, and the one before it */
 	bool is_put_back;		 /* somebody else has set one */

@@ -482,17 +482,49 @@ static void check_name(struct draft *d, size_t pool)
 	}
 }
 
+static bool is_same_space(const struct draft *d, size_t a, size_t b)
+{
+	const char *one = d->pools[a].metadata.namespace, *other = d->pools[b].metadata.namespace;
+
+	return !strcmp(one ? one : "", other ? other : "");
+}
+
+static bool sets_replicas(const struct spec_text *p)
+{
+	return p->mode == MODE_ACT && p->workload.warm == WARM_REPLICAS && p->workload.target.kind &&
+	       p->workload.target.name;
+}
+
+/* Two would undo each other's number. */
+static void check_target(struct draft *d, size_t pool)
+{
+	const struct spec_text *p = draft_spec(d, pool);
+
+	for (size_t i = 0; sets_replicas(p) && i < pool; i++) {
+		const struct target_text *other = &draft_spec(d, i)->workload.target;
+		if (!sets_replicas(draft_spec(d, i)) || !is_same_space(d, i, pool) ||
+		    strcmp(other->name, p->workload.target.name) != 0 ||
+		    strcmp(other->kind, p->workload.target.kind) != 0)
+			continue;
+		const struct yaml_node *at = yaml_child(other->node, "name");
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		buf_printf(&allowed, "a workload of its own; another pool sets the replicas of this one at %s:%zu:%zu",
+			   at->file, at->line, at->column);
+		schema_find_key(d->findings, p->workload.target.node, "name", NULL, allowed.text,
+				"let one pool scale it: delete the other, or set its mode: observe or workload.warm: "
+				"metric");
+		return;
+	}
+}
+
 /* Its Service can lead to one pool's requests only. */
 static void check_activator(struct draft *d, size_t pool)
 {
 	const struct activator_text *a = &draft_spec(d, pool)->signals.queue.activator;
-	const char *space = d->pools[pool].metadata.namespace;
 
 	for (size_t i = 0; a->service && i < pool; i++) {
 		const struct activator_text *other = &draft_spec(d, i)->signals.queue.activator;
-		const char *there = d->pools[i].metadata.namespace;
-		if (!other->service || strcmp(other->service, a->service) != 0 ||
-		    strcmp(there ? there : "", space ? space : "") != 0)
+		if (!other->service || strcmp(other->service, a->service) != 0 || !is_same_space(d, i, pool))
 			continue;
 		const struct yaml_node *at = yaml_child(other->node, "service");
 		CLEANUP(buf_release) struct buf allowed = { 0 };
@@ -527,6 +559,7 @@ static void check_pools(struct draft *d)
 		check_pool(d, draft_spec(d, i));
 		check_name(d, i);
 		check_only_any(d, i);
+		check_target(d, i);
 		check_activator(d, i);
 	}
 }

@@ -19,6 +19,7 @@ static const struct {
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
 	[PROBLEM_CONTENTION] = { "contention", "NodeGroupContended" },
 	[PROBLEM_BUSY] = { "group-busy", "NodeGroupBusy" },
+	[PROBLEM_CORDONED] = { "nodes-cordoned", "NodesCordoned" },
 	[PROBLEM_AILING] = { "group-unhealthy", "NodeGroupUnhealthy" },
 	[PROBLEM_UNSEEN] = { "unseen", "LaunchUnseen" },
 	[PROBLEM_CONTESTED] = { "replicas-contested", "ReplicasContested" },

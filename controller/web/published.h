@@ -62,6 +62,7 @@ enum pool_problem {
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
 	PROBLEM_BUSY,	       /* somebody else's operation goes on in a node group, an update, say */
+	PROBLEM_CORDONED,      /* nodes that somebody else cordoned are paid for, and nothing starts there */
 	PROBLEM_AILING,	       /* the cloud itself says that something is wrong with a node group */
 	PROBLEM_RESERVATION,   /* the reservation of a node group ends, so that nothing starts there */
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
@@ -148,7 +149,9 @@ struct published_group {
 	int64_t out_of_stock;	/* zones and instance types of it that a launch failed in, and that are left alone */
 	millis throttled_until; /* wall time until which its account is left alone; 0: it is not */
 	const char *lacks;	/* what it cannot do and is asked for, with the remedy; NULL: nothing */
-	int64_t not_ours;	/* nodes that carry another owner's mark and are left alone */
+	int64_t cordoned;	/* nodes that somebody else cordoned long ago */
+	const char *cordoned_first; /* of them; NULL: there are none */
+	int64_t not_ours;	    /* nodes that carry another owner's mark and are left alone */
 };
 
 /* Its provider cannot be asked; a refusal is an answer. */

@@ -374,3 +374,10 @@ bool put_bucket_take(struct put_bucket *b, millis now, millis *wait)
 	b->full_at = full_at;
 	return true;
 }
+
+millis put_bucket_empty(struct put_bucket *b, millis now, millis wait)
+{
+	wait = wait > 0 ? wait : REFILL;
+	b->full_at = now + wait + (BUCKET - 1) * REFILL;
+	return wait;
+}

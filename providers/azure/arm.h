@@ -56,3 +56,6 @@ struct put_bucket {
 
 /* Takes one; false when there is none, and then in how long there will be. */
 bool put_bucket_take(struct put_bucket *b, millis now, millis *wait);
+/* AKS refused one, so that there is none for so long (0: not told); others write the pool, too, or we did in an earlier
+ * life. Returns the time. */
+millis put_bucket_empty(struct put_bucket *b, millis now, millis wait);

@@ -11,6 +11,7 @@ static struct {
 	const char *app, *manager; /* of the GitOps controller */
 	int64_t replicas;
 	millis each;
+	millis period, lowered_at; /* of all autoscalers; period 0: they have no policy */
 } others;
 
 struct object *autoscaler_create(const char *app, int64_t min, int64_t max, const char *label, const char *made_by)
@@ -34,6 +35,11 @@ void autoscaler_wish(struct object *hpa, int64_t replicas)
 	value_set_int(hpa->value, "status>desiredReplicas", replicas);
 }
 
+void autoscalers_lower_each(millis period)
+{
+	others.period = period;
+}
+
 static void sync_one(const struct object *hpa)
 {
 	bool is_deployment = !strcmp(value_text(hpa->value, "spec>scaleTargetRef>kind"), "Deployment");
@@ -48,6 +54,12 @@ static void sync_one(const struct object *hpa)
 		return;
 	wish = wish ? wish : is;
 	wish = wish < least ? least : wish > most ? most : wish;
+	if (wish < is && others.period) {
+		if (wire_now() - others.lowered_at < others.period)
+			return;
+		others.lowered_at = wire_now();
+		wish = is - 1;
+	}
 	if (wish != is)
 		apiserver_scale(d, "kube-controller-manager", wish);
 }

@@ -700,6 +700,8 @@ static void what_a_person_cordoned_is_let(void **state)
 	chat->rate = 0;
 	until(serves_four_at_most, 3 * HOUR, "the others are released");
 	run(HOUR);
+	assert_non_null(strstr(problem(PROBLEM_CORDONED), machine));
+	assert_true(world_event_says("NodesCordoned", "uncordon it, or end its machine"));
 	assert_true(cloud_find(machine)->step == STEP_RUNNING && world_node_of(machine) == node);
 	assert_true(value_is(node->value, "spec>unschedulable", "true"));
 	assert_null(value_at(node->value, "metadata>annotations>preheat.dev/draining"));
@@ -707,6 +709,7 @@ static void what_a_person_cordoned_is_let(void **state)
 	set_cordon(machine, "false");
 	run(30 * MINUTE);
 	assert_int_equal(first->bought + second->bought, bought);
+	assert_null(problem(PROBLEM_CORDONED));
 	assert_true(serves_three());
 }
 

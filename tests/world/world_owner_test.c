@@ -163,6 +163,43 @@ static void a_scaled_object_is_served(void **state)
 	assert_int_equal(world_replicas("chat"), 5);
 }
 
+/* It lowers by one each half an hour, the longest that Kubernetes allows: as seldom as a person might, but it stands.
+ */
+static void a_slow_autoscaler_is_let_too(void **state)
+{
+	(void)state;
+	begin();
+	autoscalers_lower_each(30 * MINUTE);
+	autoscaler_create("chat", 1, 1, "", "");
+	until(is_contested, 65 * MINUTE, "it says who else sets the replicas");
+	assert_named("HorizontalPodAutoscaler hpa-chat", "set workload.warm: metric");
+	int64_t writes = laws_scale_writes();
+	run(3 * HOUR);
+	assert_int_equal(laws_scale_writes(), writes);
+}
+
+static bool is_undone(void)
+{
+	return world_replicas("chat") == 1;
+}
+
+/* It was seen once, and cannot be by the time that the number is left to it. */
+static void an_autoscaler_that_hides_is_let_and_told(void **state)
+{
+	(void)state;
+	begin();
+	autoscalers_lower_each(30 * MINUTE);
+	autoscaler_create("chat", 1, 1, "", "");
+	until(is_undone, 35 * MINUTE, "it lowers the number");
+	run(5 * MINUTE);
+	apiserver_faults()->hides_scalers = true;
+	until(is_contested, 65 * MINUTE, "it says that somebody sets the replicas");
+	int64_t writes = laws_scale_writes();
+	run(2 * HOUR);
+	apiserver_faults()->hides_scalers = false;
+	assert_int_equal(laws_scale_writes(), writes);
+}
+
 static bool serves_three(void)
 {
 	return world_ready("chat") >= 3;
@@ -220,9 +257,9 @@ static void an_llm_service_is_told_to_leave_the_number_out(void **state)
 	value_set_text(deployment, "metadata>labels>app.kubernetes.io/part-of", "llminferenceservice");
 	value_set_text(deployment, "metadata>labels>app.kubernetes.io/name", "glm");
 	begin();
-	autoscaler_create("chat", 1, 1, "scaledobject.keda.sh/name", "glm-kserve-keda");
+	autoscaler_create("chat", 1, 1, "app.kubernetes.io/part-of", "llminferenceservice");
 	until(is_contested, 5 * MINUTE, "it says who else sets the replicas");
-	assert_named("LLMInferenceService glm", "leave spec.replicas and spec.scaling out of it");
+	assert_named("LLMInferenceService glm", "leave replicas and scaling out of it");
 }
 
 static void an_llm_service_with_a_number_is_told_the_same(void **state)
@@ -235,7 +272,18 @@ static void an_llm_service_with_a_number_is_told_the_same(void **state)
 	begin();
 	gitops_apply("chat", "manager", 1, 3 * MINUTE);
 	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
-	assert_named("LLMInferenceService glm", "leave spec.replicas and spec.scaling out of it");
+	assert_named("LLMInferenceService glm", "leave replicas and scaling out of it");
+}
+
+/* Under our own name, and not what we set. */
+static void another_preheat_is_let_and_named(void **state)
+{
+	(void)state;
+	begin();
+	gitops_apply("chat", "preheat", 1, 3 * MINUTE);
+	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
+	run(5 * MINUTE);
+	assert_named("another Preheat", "let one WarmPool of one cluster name it");
 }
 
 static bool is_set_to_two(void)
@@ -464,10 +512,13 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_autoscaler_is_let_and_followed_when_it_goes),
 		SCENARIO(a_scaled_object_is_served),
+		SCENARIO(a_slow_autoscaler_is_let_too),
+		SCENARIO(an_autoscaler_that_hides_is_let_and_told),
 		SCENARIO(fewer_than_stood_are_served_too),
 		SCENARIO(an_inference_service_is_told_to_be_external),
 		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
 		SCENARIO(an_llm_service_is_told_to_leave_the_number_out),
+		SCENARIO(another_preheat_is_let_and_named),
 		SCENARIO(an_llm_service_with_a_number_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),

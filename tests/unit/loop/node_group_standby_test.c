@@ -241,6 +241,50 @@ static void a_size_that_falls_before_its_machine_stops_is_ours(void **state)
 	assert_int_equal(t->g.resized, 1);
 }
 
+/* The cloud lowered the size at once, and takes one of the two later: the size is not to fall for that one again. */
+static void what_stops_late_is_not_stopped_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 5);
+	node_group_remove(&t->g, "m3", PROVIDER_STOP);
+	node_group_remove(&t->g, "m4", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STOP, 3);
+	assert_int_equal(cloud.change->size, 5);
+	cloud.desired = 3;
+	cloud.standby = 2;
+	played_answer(ERROR_NONE);
+	cloud.machines[4].state = MACHINE_STOPPED;
+	cloud.machines[4].is_standby = true;
+	played_look(t);
+	played_wait_over(t);
+	played_look(t);
+	assert_null(cloud.change);
+	node_group_remove(&t->g, "m2", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 2);
+	assert_int_equal(cloud.change->size, 3); /* as the cloud has it */
+	cloud.desired = 2;
+	cloud.machines[2].state = MACHINE_TERMINATING;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	clock_turn(&t->clock, LAG_MOST);
+	played_wait_over(t);
+	played_look(t);
+	played_expect(PROVIDER_STOP, 2);
+	assert_int_equal(cloud.change->size, 3); /* which it is not: nothing is sent */
+	cloud.change->is_outdated = true;
+	played_answer(ERROR_CONFLICT);
+	cloud.machines[3].state = MACHINE_STOPPED;
+	cloud.machines[3].is_standby = true;
+	played_wait_over(t);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(t->g.wanted, 2);
+}
+
 static void a_machine_that_served_ends_no_refill(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -496,6 +540,7 @@ int main(void)
 		CASE(what_is_woken_is_not_as_old_as_its_launch),
 		CASE(what_was_woken_before_we_led_is_as_old_as_its_run),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
+		CASE(what_stops_late_is_not_stopped_again),
 		CASE(a_machine_that_served_ends_no_refill),
 		CASE(refills_do_not_wait_for_ever),
 		CASE(standby_stays_within_its_max),

@@ -346,6 +346,33 @@ static void an_outdated_removal_is_decided_anew(void **state)
 	assert_true(t->g.is_yielding);
 }
 
+/* It was done, and its machine goes late: that the size fell is no work of others. */
+static void a_removal_whose_answer_was_lost_waits_for_its_machine(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.replaces_lost = true;
+	played_run(t, 4);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	cloud.desired = 3;
+	played_answer(ERROR_UNAVAILABLE);
+	for (int i = 0; i < 8; i++) {
+		played_wait_over(t);
+		played_look(t);
+		played_expect(PROVIDER_REMOVE, 3);
+		cloud.change->is_outdated = true;
+		played_answer(ERROR_CONFLICT);
+	}
+	cloud.machines[2].state = MACHINE_TERMINATING;
+	played_wait_over(t);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_int_equal(t->g.resized, 0);
+	assert_false(t->g.is_yielding);
+	assert_int_equal(t->g.wanted, 3);
+}
+
 static void begin_anew(struct stage_of_test *t)
 {
 	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false, "{}" };
@@ -389,6 +416,10 @@ static void what_is_launched_beyond_the_size_is_theirs(void **state)
 	clock_turn(&t->clock, 9 * MINUTE);
 	assert_true(node_group_is_raised(&t->g));
 	assert_int_equal(t->g.wanted, 2);
+	cloud.machines[2].state = MACHINE_RUNNING; /* and stays, as who stands by for a repair */
+	played_look(t);
+	clock_turn(&t->clock, MINUTE);
+	assert_false(node_group_is_raised(&t->g));
 }
 
 /* The call was refused as the cloud was at work, and would be made again as it was. */
@@ -471,6 +502,7 @@ int main(void)
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),
+		CASE(a_removal_whose_answer_was_lost_waits_for_its_machine),
 		CASE(what_others_raised_is_remembered),
 		CASE(what_is_launched_beyond_the_size_is_theirs),
 		CASE(a_refused_removal_is_not_repeated_for_one_that_joined),

@@ -11,6 +11,7 @@
 #define GOAL	  "  objective: { queueWait: 2s, attainment: 99% }\n"
 #define GROUP	  "  nodeGroups: [ { name: g } ]\n"
 #define BOTH	  HEAD GOAL GROUP
+#define SCALES	  "  workload: { scaleTargetRef: { kind: Deployment, name: x } }\n"
 #define NEXT_POOL "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: b }\nspec:\n" GOAL
 
 /* One mistake each: where it is told, and a part of what is told. */
@@ -247,6 +248,8 @@ static void contradictions_in_a_pool(void **state)
 		{ BOTH "  signals: { queue: { activator: { service: c } } }\n" NEXT_POOL GROUP
 		       "  signals: { queue: { activator: { service: c } } }\n",
 		  15, 45, "spec.signals.queue.activator.service", "another pool has this one at pool.yaml:7:45" },
+		{ BOTH "  mode: act\n" SCALES NEXT_POOL GROUP "  mode: act\n" SCALES, 17, 57,
+		  "spec.workload.scaleTargetRef.name", "another pool sets the replicas of this one at pool.yaml:8:57" },
 		{ BOTH "  signals: { queue: { activator: { hold: 2m } } }\n", 7, 34,
 		  "spec.signals.queue.activator.service", "" },
 		{ BOTH "  signals: { queue: { promql: x, url: \"http://p\", json: { url: \"http://q\", path: a } } }\n",

@@ -591,6 +591,42 @@ static void what_exceeds_the_budget_is_not_sent(void **state)
 	provider_call_release(&c);
 }
 
+#define REFUSED(pool, code)                                                                            \
+	{                                                                                              \
+		"PUT", "/" pool, 429, "{\"error\":{\"code\":\"" code "\",\"message\":\"Too many.\"}}", \
+			{ "Retry-After: 90" }, 0                                                       \
+	}
+
+/* Somebody else used them up. */
+static void a_pool_that_is_throttled_holds_back_itself(void **state)
+{
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
+		REFUSED("gpu1", "Throttled"),
+		{ "GET", "/gpu2", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
+		REFUSED("gpu2", "SubscriptionRequestsThrottled"),
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_GROW, 3);
+	char other[sizeof s->settings];
+
+	assert_int_equal(played_run(s, &c, replies), ERROR_CONFLICT);
+	assert_non_null(strstr(c.error.message, "Throttled"));
+	assert_int_equal(c.retry_after, 90 * SECOND);
+	provider_call_release(&c);
+	c = played_call(s, PROVIDER_GROW, 3);
+	assert_int_equal(played_run(s, &c, replies), ERROR_CONFLICT);
+	played_expect(s, "GET gpu1"); /* not sent: it would count, too */
+	provider_call_release(&c);
+	memcpy(other, s->settings, sizeof other);
+	strstr(other, "gpu1")[3] = '2';
+	c = played_call(s, PROVIDER_GROW, 3);
+	c.settings = other;
+	assert_int_equal(played_run(s, &c, replies), ERROR_THROTTLED);
+	provider_call_release(&c);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_arm_set_up, played_arm_tear_down)
 
 int main(void)
@@ -613,6 +649,7 @@ int main(void)
 		TEST(what_deletes_may_only_stop),
 		TEST(what_never_joined_stands_by_too),
 		TEST(what_exceeds_the_budget_is_not_sent),
+		TEST(a_pool_that_is_throttled_holds_back_itself),
 	};
 
 	return cmocka_run_group_tests_name("aks_calls", tests, NULL, NULL);

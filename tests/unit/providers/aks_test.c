@@ -85,9 +85,12 @@ static void refuse(struct server_answer *a, const struct error *e)
 		int status;
 		const char *code;
 	} refusals[] = {
-		{ ERROR_STOCKOUT, 400, "SkuNotAvailable" }, { ERROR_QUOTA, 400, "QuotaExceeded" },
-		{ ERROR_THROTTLED, 429, "Throttled" },	    { ERROR_AUTH, 403, "AuthorizationFailed" },
-		{ ERROR_NOT_FOUND, 404, "NotFound" },	    { ERROR_UNAVAILABLE, 503, "ServiceUnavailable" },
+		{ ERROR_STOCKOUT, 400, "SkuNotAvailable" },
+		{ ERROR_QUOTA, 400, "QuotaExceeded" },
+		{ ERROR_THROTTLED, 429, "SubscriptionRequestsThrottled" },
+		{ ERROR_AUTH, 403, "AuthorizationFailed" },
+		{ ERROR_NOT_FOUND, 404, "NotFound" },
+		{ ERROR_UNAVAILABLE, 503, "ServiceUnavailable" },
 		{ ERROR_INVALID, 400, "InvalidParameter" },
 	};
 

@@ -904,6 +904,24 @@ static void hooks_are_asked_for_once_a_machine_ends(void **state)
 	assert_int_equal(s->call.description.end_hold, 30 * MINUTE);
 }
 
+static void a_hook_that_holds_launches_is_told(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
+			     { HOOKS_ASKED,
+			       "<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_LAUNCHING"
+			       "</LifecycleTransition><HeartbeatTimeout>2400</HeartbeatTimeout><DefaultResult>CONTINUE"
+			       "</DefaultResult></member></LifecycleHooks>",
+			       0 }, ),
+			 ERROR_NONE);
+	const struct group_description *d = &s->call.description;
+	assert_non_null(strstr(d->cautions[d->caution_count - 1], "holds machines that start until its owner completes "
+								  "it, for 2400 s at most"));
+}
+
 /* A person who looks is told in any case. Nobody else fails for what they may not ask, or cannot understand. */
 static void what_hooks_do_not_tell_is_not_known(void **state)
 {
@@ -1024,6 +1042,7 @@ int main(void)
 		TEST(protection_goes_by_fifty),
 		TEST(credentials_that_ended_are_fetched_anew_once),
 		TEST(hooks_are_asked_for_once_a_machine_ends),
+		TEST(a_hook_that_holds_launches_is_told),
 		TEST(what_hooks_do_not_tell_is_not_known),
 		TEST(a_check_changes_nothing_and_tells_each_permission),
 	};
