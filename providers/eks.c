@@ -169,13 +169,11 @@ static bool locate_read(struct eks_call *x, struct error *e)
 	return true;
 }
 
-/* Sizes that moved may be an update's, of which the node group tells; what was told of it before is too old then. */
+/* It may be an update's doing, of which the node group tells; what was told of it before is too old then. */
 static bool has_moved(const struct eks_call *x)
 {
-	const struct eks_known *n = known_of(x);
-
 	return !x->is_located && !x->settings.auto_scaling_group && !x->settings.tag_count &&
-	       (n->desired != x->seen.group.desired || n->max != x->seen.group.max);
+	       eks_known_has_moved(known_of(x), &x->seen.group);
 }
 
 /* What machines are started from: the launch template of the Auto Scaling group, which EKS makes out of the node
@@ -1065,7 +1063,7 @@ static void describe(struct eks_call *x)
 	eks_describe(&x->seen, arena_of(x), d);
 	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
-	eks_known_looked(n, x->seen.group.desired, x->seen.group.max, x->seen.now);
+	eks_known_looked(n, &x->seen.group, x->seen.now);
 	d->resized_by = text_keep(arena_of(x), n->resized_by);
 	d->ends_at = is_block(x) ? n->ends_at : 0;
 	if (is_block(x) && !d->ends_at)

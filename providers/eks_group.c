@@ -82,10 +82,15 @@ bool eks_has_open_ends(const struct eks_group *g)
 	return g->desired > alive(g);
 }
 
+bool eks_is_ending(const struct eks_instance *i)
+{
+	return state_of(i->state)->state == MACHINE_TERMINATING;
+}
+
 bool eks_has_endings(const struct eks_group *g)
 {
 	for (size_t i = 0; i < g->instance_count; i++)
-		if (state_of(g->instances[i].state)->state == MACHINE_TERMINATING)
+		if (eks_is_ending(&g->instances[i]))
 			return true;
 	return false;
 }

@@ -38,7 +38,8 @@ void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct gro
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
 /* An instance refresh that goes on: a caution. */
 void eks_tell_refresh(const struct eks_refresh *r, struct arena *a, struct group_description *d);
-/* Machines that end, and that hooks may hold. */
+/* It ends, and hooks may hold it; whether any does. */
+bool eks_is_ending(const struct eks_instance *i);
 bool eks_has_endings(const struct eks_group *g);
 /* Newest first: whether a scheduled action set the size to 0, as the last that changed it. */
 bool eks_emptied_by_schedule(const struct eks_activity *items, size_t count);

@@ -1,6 +1,7 @@
 #include "providers/eks_known.h"
 
 #include "base/alloc.h"
+#include "providers/eks_group.h"
 #include "providers/text.h"
 
 #include <stdio.h>
@@ -31,6 +32,7 @@ void eks_known_release(struct eks_known *list)
 	for (struct eks_known *k = list, *next; k; k = next) {
 		next = k->next;
 		arena_release(&k->arena);
+		arena_release(&k->looked);
 		free(k->settings);
 		free(k);
 	}
@@ -96,11 +98,33 @@ void eks_known_resizer(struct eks_known *k, const char *who)
 	k->resizer_asks = *who ? 0 : k->resizer_asks - 1;
 }
 
-void eks_known_looked(struct eks_known *k, int64_t desired, int64_t max, millis at)
+static int by_text(const void *a, const void *b)
 {
-	if (desired == k->asked)
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void eks_known_looked(struct eks_known *k, const struct eks_group *g, millis at)
+{
+	if (g->desired == k->asked)
 		k->asked = EKS_NONE_ASKED;
-	k->desired = desired;
-	k->max = max;
 	k->shown_at = at;
+	arena_clear(&k->looked);
+	k->desired = g->desired;
+	k->max = g->max;
+	k->staying = arena_array(&k->looked, const char *, g->instance_count + 1);
+	k->staying_count = 0;
+	for (size_t i = 0; i < g->instance_count; i++)
+		if (!eks_is_ending(&g->instances[i]))
+			k->staying[k->staying_count++] = text_keep(&k->looked, g->instances[i].id);
+	qsort(k->staying, k->staying_count, sizeof *k->staying, by_text);
+}
+
+bool eks_known_has_moved(const struct eks_known *k, const struct eks_group *g)
+{
+	size_t stay = 0;
+
+	for (size_t i = 0; i < g->instance_count && k->staying_count; i++)
+		stay += !eks_is_ending(&g->instances[i]) &&
+			bsearch(&g->instances[i].id, k->staying, k->staying_count, sizeof *k->staying, by_text);
+	return g->desired != k->desired || g->max != k->max || stay < k->staying_count;
 }

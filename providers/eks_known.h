@@ -19,9 +19,13 @@ struct eks_known {
 	struct eks_nodegroup nodegroup;
 	struct error refusal; /* ERROR_NONE: found */
 	millis until, read_at;
-	int64_t desired, max; /* as a look showed them last */
-	millis shown_at;      /* that look, by AWS's clock; 0: none was */
-	int64_t asked;	      /* the size that a change of ours left, until a look shows it; EKS_NONE_ASKED */
+	/* As a look showed them last: */
+	int64_t desired, max;
+	millis shown_at; /* by AWS's clock; 0: none was */
+	struct arena looked;
+	const char **staying; /* machines that did not end, sorted */
+	size_t staying_count;
+	int64_t asked; /* the size that a change of ours left, until a look shows it; EKS_NONE_ASKED */
 	/* Others gave it another size: when they had not yet, by AWS's clock; at how many looks it is still asked who;
 	 * and who. */
 	millis resized_after;
@@ -51,10 +55,13 @@ void eks_known_forget(struct eks_known *k);
 void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, millis now, millis jitter);
 /* Kept only where asking again soon would not help. */
 void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
+/* A look is over, at that moment of AWS's clock. */
+void eks_known_looked(struct eks_known *k, const struct eks_group *g, millis at);
+/* Since that: a size moved, as an update moves it, or a machine left, as an update that ends old machines first
+ * (updateStrategy MINIMAL) moves none. */
+bool eks_known_has_moved(const struct eks_known *k, const struct eks_group *g);
 struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegroup *n);
 /* A look shows this size, before eks_known_looked(): whether others set it. */
 void eks_known_sized(struct eks_known *k, int64_t desired);
 /* Who set it, as their activities tell; "": they do not. */
 void eks_known_resizer(struct eks_known *k, const char *who);
-/* A look is over, at that moment of AWS's clock. */
-void eks_known_looked(struct eks_known *k, int64_t desired, int64_t max, millis at);

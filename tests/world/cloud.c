@@ -473,6 +473,12 @@ int64_t cloud_owned(const struct cloud_group *g)
 	return count;
 }
 
+static void note_moved(struct cloud_group *g)
+{
+	if (g->busy_with && !g->moved_at)
+		g->moved_at = wire_now();
+}
+
 void cloud_owner_sets(struct cloud_group *g, int64_t size)
 {
 	cloud_note_past(g);
@@ -482,6 +488,7 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	for (more -= g->has_ended && more > 0 ? refuse(g, more, true) : 0; more > 0; more--)
 		launch(g, true, CLOUD_OWNER);
 	if (size != g->desired) {
+		note_moved(g);
 		g->resized.from = g->desired;
 		g->resized.to = size;
 		g->resized.at = wire_now();
@@ -508,6 +515,7 @@ void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 	cloud_note_past(g);
 	g->busy_with = with;
 	g->busy_since = wire_now();
+	g->moved_at = 0;
 	if (g->wire == CLOUD_AKS && with)
 		g->operation = (struct cloud_operation){ .number = g->operation.number + 1,
 							 .state = "UpgradingNodeImageVersion",
@@ -529,6 +537,8 @@ struct cloud_machine *cloud_owner_adds(struct cloud_group *g, const struct cloud
 void cloud_owner_removes(struct cloud_machine *m)
 {
 	cloud_note_past(m->group);
+	if (m->step == STEP_RUNNING && wire_now() - m->since > MINUTE) /* a look has shown that it came */
+		note_moved(m->group);
 	terminate(m);
 }
 

@@ -84,6 +84,9 @@ struct cloud_group {
 	struct cloud_warm_pool warm;
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
+	millis moved_at;     /* when somebody else first moved its size or ended a machine in that; 0: not yet */
+	bool ends_old_first; /* an update by EKS does: updateStrategy MINIMAL */
+	size_t unavailable;  /* maxUnavailable of EKS: machines that an update empties at once; 0: one */
 	bool only_grows;     /* an owner replaces its machines, and tells so */
 	const char *ailment; /* NULL: none */
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */

@@ -578,7 +578,14 @@ static void owner_acts(struct nemesis_world *w, const struct fault *f, enum owne
 
 static void update(struct nemesis_world *w, const struct fault *f)
 {
-	owner_acts(w, f, OWNER_UPDATES);
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+
+	if (g->wire == CLOUD_EKS && !owner_is_at_work(g)) {
+		g->ends_old_first = among(&r, 0, 1);
+		g->unavailable = (size_t)among(&r, 1, 3);
+	}
+	owner_begins(g, OWNER_UPDATES);
 }
 
 static void schedule(struct nemesis_world *w, const struct fault *f)

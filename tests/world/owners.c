@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GROUPS = 8, MACHINES = 64, ID = 48 };
+enum { GROUPS = 8, MACHINES = 64, ID = 48, AT_ONCE = 3 };
 
-/* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update. */
+/* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update, which
+ * its owner finds an hour later. */
 static const millis SETTLES = MINUTE, SETS_UP = 2 * MINUTE, EVICTS = 15 * MINUTE, LAUNCHES = 15 * MINUTE,
-		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, OFF = 4 * HOUR, SCALES_DOWN = 20 * SECOND;
+		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, OFF = 4 * HOUR, SCALES_DOWN = 20 * SECOND,
+		    FINDS_IT_FAILED = HOUR;
 
 enum phase { PHASE_BEGINS, PHASE_SCALES_UP, PHASE_REPLACES, PHASE_SCALES_DOWN };
 
@@ -21,6 +23,7 @@ static struct owner {
 	char extra[ID];	   /* launched for the first of the old */
 	int64_t min, size; /* of before */
 	millis next, since;
+	bool is_forced; /* pods that cannot be evicted are deleted */
 } owners[GROUPS];
 static struct timer each_second;
 
@@ -89,15 +92,31 @@ static bool empties(const char *machine)
 	return is_empty;
 }
 
+/* NULL: it is there no more. */
+static struct cloud_machine *old_at(const struct owner *o, size_t i)
+{
+	struct cloud_machine *m = cloud_find(o->old[i]);
+
+	return m && m->step == STEP_RUNNING && m->is_to_run && !m->is_taken ? m : NULL;
+}
+
 /* The next of the old that is still there; NULL: none. */
 static struct cloud_machine *next_old(struct owner *o)
 {
-	for (; o->old_count; o->old_count--) {
-		struct cloud_machine *m = cloud_find(o->old[o->old_count - 1]);
-		if (m && m->step == STEP_RUNNING && m->is_to_run && !m->is_taken)
-			return m;
-	}
-	return NULL;
+	while (o->old_count && !old_at(o, o->old_count - 1))
+		o->old_count--;
+	return o->old_count ? old_at(o, o->old_count - 1) : NULL;
+}
+
+/* As many as may be unavailable at once. */
+static size_t next_of_old(struct owner *o, struct cloud_machine *next[AT_ONCE])
+{
+	size_t most = o->group->unavailable ? o->group->unavailable : 1, count = 0;
+
+	for (size_t i = next_old(o) ? o->old_count : 0; i-- && count < most && count < AT_ONCE;)
+		if ((next[count] = old_at(o, i)))
+			count++;
+	return count;
 }
 
 /* AKS keeps machine and name, and gives it another image; its node's object goes, and comes anew. */
@@ -105,6 +124,8 @@ static void replace(struct owner *o, struct cloud_machine *m)
 {
 	if (m->group->wire == CLOUD_AKS) {
 		cloud_owner_reimages(m);
+	} else if (o->act == OWNER_UPDATES && m->group->ends_old_first) {
+		cloud_owner_ends(m); /* Auto Scaling launches another */
 	} else {
 		cloud_owner_replaces(m);
 	}
@@ -112,20 +133,52 @@ static void replace(struct owner *o, struct cloud_machine *m)
 	next_in(o, SETTLES);
 }
 
-/* AKS adds one beside the count; EKS raises the sizes, as far as it may. */
+/* AKS adds one beside the count; EKS raises the sizes, or ends old machines first. */
 static void scale_up(struct owner *o)
 {
 	struct cloud_group *g = o->group;
 
 	o->size = g->desired;
-	if (g->wire == CLOUD_AKS) {
+	o->phase = PHASE_SCALES_UP;
+	if (g->ends_old_first) {
+		o->phase = PHASE_REPLACES;
+	} else if (g->wire == CLOUD_AKS) {
 		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(g, NULL)->id);
 	} else {
 		g->max += OWNER_SURGE;
 		cloud_owner_sets(g, g->desired + OWNER_SURGE);
 	}
-	o->phase = PHASE_SCALES_UP;
 	next_in(o, SETTLES);
+}
+
+/* EKS: the nodes that are there as it begins take no pods any more, as soon as the new ones are Ready. */
+static void mark_old(const struct owner *o)
+{
+	for (size_t i = 0; i < o->old_count; i++)
+		cordon(o->old[i], true);
+}
+
+/* AKS gives the node back, and takes away what it added. EKS leaves sizes, machines and marks as they are; its owner
+ * tries again by force. */
+static void fail(struct owner *o, const struct cloud_machine *m)
+{
+	if (o->group->wire == CLOUD_AKS) {
+		if (m)
+			cordon(m->id, false);
+		o->phase = PHASE_SCALES_DOWN;
+		o->since = wire_now();
+		return;
+	}
+	cloud_owner_is_busy(o->group, NULL);
+	o->is_forced = true;
+	o->phase = PHASE_BEGINS;
+	next_in(o, FINDS_IT_FAILED);
+}
+
+static void begin_again(struct owner *o)
+{
+	cloud_owner_is_busy(o->group, o->name);
+	next_in(o, SETS_UP);
 }
 
 static void scale_down(struct owner *o)
@@ -150,30 +203,47 @@ static void scale_down(struct owner *o)
 	over(o);
 }
 
+static void replace_old(struct owner *o, bool are_ready)
+{
+	bool is_late = wire_now() - o->since > EVICTS, are_empty = true;
+	struct cloud_machine *next[AT_ONCE];
+	size_t count = next_of_old(o, next);
+
+	for (size_t i = 0; i < count; i++)
+		are_empty &= empties(next[i]->id);
+	if (!count && o->group->ends_old_first) {
+		over(o);
+	} else if (!count) {
+		o->phase = PHASE_SCALES_DOWN;
+		o->since = wire_now();
+	} else if (is_late && !(o->is_forced && are_ready)) { /* PodEvictionFailure */
+		fail(o, next[0]);
+	} else if ((are_empty || is_late) && are_ready) {
+		for (size_t i = 0; i < count; i++)
+			replace(o, next[i]);
+	}
+}
+
 static void update(struct owner *o)
 {
-	struct cloud_machine *m = next_old(o);
 	bool are_ready = are_all_ready(o->group);
 
 	switch (o->phase) {
 	case PHASE_BEGINS:
-		scale_up(o);
+		(o->group->busy_with ? scale_up : begin_again)(o);
 		break;
 	case PHASE_SCALES_UP:
-		if (!are_ready && wire_now() - o->since < LAUNCHES)
-			return;
-		o->phase = are_ready ? PHASE_REPLACES : PHASE_SCALES_DOWN; /* AsgInstanceLaunchFailures */
-		o->since = wire_now();
+		if (are_ready) {
+			if (o->group->wire != CLOUD_AKS)
+				mark_old(o);
+			o->phase = PHASE_REPLACES;
+			o->since = wire_now();
+		} else if (wire_now() - o->since >= LAUNCHES) { /* NodeCreationFailure */
+			fail(o, NULL);
+		}
 		break;
 	case PHASE_REPLACES:
-		if (m && wire_now() - o->since > EVICTS) /* PodEvictionFailure */
-			cordon(m->id, false);
-		if (!m || wire_now() - o->since > EVICTS) {
-			o->phase = PHASE_SCALES_DOWN;
-			o->since = wire_now();
-		} else if (empties(m->id) && are_ready) {
-			replace(o, m);
-		}
+		replace_old(o, are_ready);
 		break;
 	case PHASE_SCALES_DOWN:
 		scale_down(o);

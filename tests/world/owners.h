@@ -17,7 +17,8 @@ enum owner_act {
 	OWNER_ACTS
 };
 
-enum { OWNER_SURGE = 4 }; /* machines more while an EKS node group of two zones is updated */
+/* Machines more while an EKS node group is updated: twice its two zones; fewer may be unavailable there. */
+enum { OWNER_SURGE = 4 };
 
 void owners_begin(void); /* after world_begin(), and again after each */
 void owners_end(void);

@@ -199,6 +199,35 @@ static void an_update_is_let_and_named(void **state)
 	until(serves_three, 30 * MINUTE, "the headroom serves");
 }
 
+static bool has_moved(void)
+{
+	return first->moved_at;
+}
+
+/* No size moves, as EKS ends machines first: it is asked for its state once one leaves, though it told another just
+ * before the update began. */
+static void an_update_that_ends_machines_first_is_let_and_named(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	cloud_owner_sets(first, first->desired + 1);
+	run(3 * MINUTE); /* it is protected by then */
+	int64_t size = first->desired, changes = first->changes;
+	first->ends_old_first = true;
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(has_moved, 5 * MINUTE, "the first ends");
+	assert_null(problem(PROBLEM_BUSY));
+	run(MINUTE);
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "EKS updates node group first"));
+	first->unavailable = 2;
+	until(is_owner_done, 3 * HOUR, "the update is over");
+	assert_int_equal(first->desired, size);
+	assert_int_equal(first->changes, changes);
+	assert_false(world_event_told("NodeGroupContended"));
+	until(is_free, 3 * MINUTE, "it is told no more");
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+}
+
 /* AKS adds a machine beside the count, and cordons, empties and images anew one after the other: each comes back under
  * its name. */
 static void an_upgrade_of_aks_is_let_and_named(void **state)
@@ -254,6 +283,45 @@ static void allow_disruptions(const char *most)
 {
 	value_set_text(apiserver_first(KIND_BUDGET)->value, "spec>maxUnavailable", most);
 	apiserver_changed(apiserver_first(KIND_BUDGET));
+}
+
+static int64_t marked_nodes(void)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		count += world_node_of(m->id) && value_is(world_node_of(m->id)->value, "spec>unschedulable", "true");
+	return count;
+}
+
+static bool are_three_marked(void)
+{
+	return marked_nodes() == 3;
+}
+
+static bool is_nobody_at_work(void)
+{
+	return !first->busy_with;
+}
+
+/* EKS marks all old nodes as soon as the new ones are Ready, and leaves them so if it cannot empty one: they serve on,
+ * as nodes that a person cordoned. Its owner tries again by force. */
+static void what_a_failed_update_leaves_is_let(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	allow_disruptions("0");
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(are_three_marked, 30 * MINUTE, "all of the old are marked");
+	assert_true(has_surged());
+	until(is_nobody_at_work, 30 * MINUTE, "the update fails");
+	run(40 * MINUTE);
+	assert_int_equal(marked_nodes(), 3);
+	assert_true(serves_three());
+	until(is_owner_done, 4 * HOUR, "it is tried again");
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+	until(world_is_at_rest, 2 * HOUR, "nothing is on its way");
+	assert_null(world_unrest());
 }
 
 /* Nodes that are kept meanwhile bear our mark until the owner is done, and serve: more replicas than are decided would
@@ -1050,6 +1118,7 @@ int main(int argc, char **argv)
 	setenv("AZURE_CLIENT_SECRET", "secret", 1);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
+		ON_EKS(an_update_that_ends_machines_first_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
 		cmocka_unit_test_setup_teardown(who_raises_the_size_during_an_upgrade_keeps_its_machine, set_up_aks,
 						tear_down_owners),
@@ -1063,6 +1132,7 @@ int main(int argc, char **argv)
 						tear_down_owners),
 		cmocka_unit_test_setup_teardown(while_no_group_can_be_asked_replicas_stand_still, set_up_aks,
 						tear_down_owners),
+		ON_EKS(what_a_failed_update_leaves_is_let),
 		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
 		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),
 		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),

@@ -33,13 +33,15 @@ type eksConfig struct {
 	Nodegroup     string            `json:"nodegroup"` // default: the group's name
 	ASG           string            `json:"asg"`       // default: eks-NODEGROUP-...
 	CapacityType  string            `json:"capacity_type"`
-	InstanceTypes []string          `json:"instance_types"` // in order of preference; default: the group's instance_type
-	Tags          map[string]string `json:"tags"`           // beside those of EKS
-	WarmPool      string            `json:"warm_pool"`      // nodegroup: by warmPoolConfig only; asg; none
-	Retry         duration          `json:"retry"`          // until an Auto Scaling group tries a failed launch again
-	Hook          duration          `json:"hook"`           // in Terminating:Wait, with power
-	Update        duration          `json:"update"`         // that a change of the node group's config takes
-	ReservedFor   duration          `json:"reserved_for"`   // a Capacity Block, from the start
+	InstanceTypes []string          `json:"instance_types"`  // in order of preference; default: the group's instance_type
+	Tags          map[string]string `json:"tags"`            // beside those of EKS
+	WarmPool      string            `json:"warm_pool"`       // nodegroup: by warmPoolConfig only; asg; none
+	Retry         duration          `json:"retry"`           // until an Auto Scaling group tries a failed launch again
+	Hook          duration          `json:"hook"`            // in Terminating:Wait, with power
+	Update        duration          `json:"update"`          // that a change of the node group's config takes
+	Strategy      string            `json:"update_strategy"` // of version updates: DEFAULT, or MINIMAL: old machines end first
+	Unavailable   int               `json:"max_unavailable"` // machines that a version update empties at once
+	ReservedFor   duration          `json:"reserved_for"`    // a Capacity Block, from the start
 	AZRebalance   bool              `json:"az_rebalance"`
 	InstanceStore bool              `json:"instance_store"` // images lie on one, as the user data say
 	Bare          bool              `json:"bare"`           // an Auto Scaling group that no node group owns
@@ -92,6 +94,7 @@ func (e *eksConfig) complete(g *groupConfig) error {
 	e.CapacityType, e.WarmPool = or(e.CapacityType, "ON_DEMAND"), or(e.WarmPool, "nodegroup")
 	e.Retry = orNumber(e.Retry, duration(time.Minute))
 	e.Update = orNumber(e.Update, duration(5*time.Second))
+	e.Strategy, e.Unavailable = or(e.Strategy, "DEFAULT"), orNumber(e.Unavailable, 1)
 	if e.Tags == nil {
 		e.Tags = map[string]string{}
 	}
@@ -106,6 +109,9 @@ func (e *eksConfig) complete(g *groupConfig) error {
 	}
 	if e.isBlock() != (e.ReservedFor > 0) {
 		return fmt.Errorf("reserved_for says how long a CAPACITY_BLOCK lasts")
+	}
+	if e.Strategy != "DEFAULT" && e.Strategy != "MINIMAL" || e.Unavailable < 1 || e.Unavailable > 100 {
+		return fmt.Errorf("update_strategy is DEFAULT or MINIMAL, max_unavailable 1 to 100, found %q and %d", e.Strategy, e.Unavailable)
 	}
 	if e.WarmPool != "nodegroup" && e.WarmPool != "asg" && e.WarmPool != "none" {
 		return fmt.Errorf("warm_pool is nodegroup, asg or none, found %q", e.WarmPool)

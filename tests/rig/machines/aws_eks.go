@@ -180,7 +180,8 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 		"scalingConfig": jsonObject{"minSize": a.Min, "maxSize": a.Max, "desiredSize": a.Desired},
 		"instanceTypes": e.InstanceTypes, "subnets": subnets, "amiType": "AL2023_x86_64_NVIDIA", "labels": labels,
 		"taints": g.conf.eksTaints(), "resources": jsonObject{"autoScalingGroups": []jsonObject{{"name": e.ASG}}},
-		"health": jsonObject{"issues": health}, "updateConfig": jsonObject{"maxUnavailable": 1}, "diskSize": 200,
+		"updateConfig": jsonObject{"maxUnavailable": e.Unavailable, "updateStrategy": e.Strategy},
+		"health":       jsonObject{"issues": health}, "diskSize": 200,
 		"nodeRole": "arn:aws:iam::" + d.conf.Account + ":role/nodes", "tags": e.Tags}
 	if t := e.template(); e.isBlock() { // which EKS demands of them; of others it makes its own
 		v["launchTemplate"] = jsonObject{"id": t.LaunchTemplateId, "name": t.LaunchTemplateName, "version": t.Version}

@@ -56,11 +56,11 @@ func (k *cloud) own(g *group, now int64) bool {
 	}
 	switch {
 	case !g.allRunning() || o.Kind == "nodegroup-update" && !k.areReady(g.launchedBy(o)):
-	case o.Kind == "nodegroup-update" && g.ownCordons():
+	case o.Kind == "nodegroup-update" && g.conf.EKS.Strategy != "MINIMAL" && g.ownCordons():
 		o.Next, changed = now+k.clock.millis(ownerSettles), true
 	case len(o.Old) > 0:
 		changed = k.ownReplaces(g, now) || changed
-	case o.Kind == "nodegroup-update" && g.Auto.Desired > o.Size:
+	case o.Kind == "nodegroup-update" && g.Auto.Desired > o.Size && g.Auto.Max > o.Max:
 		g.Auto.Max--
 		g.Auto.resize(g.Auto.Desired-1, now)
 		o.Next = now + k.clock.millis(10*time.Second)
@@ -104,7 +104,10 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	}
 	a.Updates = last(append(a.Updates, nodegroupUpdate{ID: a.Owner.Update, Type: "VersionUpdate", Status: "InProgress", At: now,
 		Due: math.MaxInt64, Params: map[string]string{"ReleaseVersion": "1.36.2-20261120", "Version": "1.36"}}), 100)
-	surge := 2 * len(g.conf.Zones)
+	if g.conf.EKS.Strategy == "MINIMAL" {
+		return
+	}
+	surge := max(2*len(g.conf.Zones), g.conf.EKS.Unavailable)
 	a.Max += surge
 	a.resize(a.Desired+surge, now)
 }
@@ -171,30 +174,37 @@ func (g *group) ownCordons() bool {
 	return changed
 }
 
-// ownEvicts empties one of the old. True if it is empty; where a budget or a pod that does not end is in the way the update fails.
-func (k *cloud) ownEvicts(g *group, m *machine, now int64) bool {
+// ownEmpties empties those of the old. True if they are empty; where a budget or a pod that does not end is in the way the update
+// fails, and leaves sizes, machines and cordons as they are.
+func (k *cloud) ownEmpties(g *group, batch []*machine, now int64) bool {
 	o := g.Auto.Owner
-	switch {
-	case !m.Evicting:
-		m.Evicting, o.Waits = true, now
-	case !m.Evicted && now-o.Waits >= max(k.clock.millis(ownerEvicts), serverTakes.Milliseconds()):
-		g.Auto.ownEnds("Failed", now)
-	case m.Evicted:
-		return true
+	stays := false
+	for _, m := range batch {
+		if !m.Evicting {
+			m.Cordoned, m.Evicting, o.Waits = true, true, now
+		}
+		stays = stays || !m.Evicted
 	}
-	return false
+	if stays && now-o.Waits >= max(k.clock.millis(ownerEvicts), serverTakes.Milliseconds()) {
+		g.Auto.ownEnds("Failed", now)
+	}
+	return !stays
 }
 
-// ownReplaces ends one of the old: by name, which protection does not prevent. An update empties it first, a refresh waits for
-// the protection to be lifted.
+// ownReplaces ends the next of the old: by name, which protection does not prevent. An update empties as many as may be unavailable
+// first, a refresh waits for the protection to be lifted.
 func (k *cloud) ownReplaces(g *group, now int64) bool {
 	o := g.Auto.Owner
-	m := g.machine(o.Old[0])
-	if m == nil || m.State == terminating || m.Goal != toRun {
-		o.Old = o.Old[1:]
+	there := len(o.Old)
+	o.Old = slices.DeleteFunc(o.Old, func(id string) bool {
+		m := g.machine(id)
+		return m == nil || m.State == terminating || m.Goal != toRun
+	})
+	if len(o.Old) < there {
 		return true
 	}
-	if o.Kind == "instance-refresh" && m.Protected {
+	batch := []*machine{g.machine(o.Old[0])}
+	if o.Kind == "instance-refresh" && batch[0].Protected {
 		if o.Waits == 0 {
 			o.Waits = now
 		}
@@ -204,11 +214,18 @@ func (k *cloud) ownReplaces(g *group, now int64) bool {
 		}
 		return false
 	}
-	if o.Kind == "nodegroup-update" && !k.ownEvicts(g, m, now) {
-		return false
+	if o.Kind == "nodegroup-update" {
+		for _, id := range o.Old[1:min(g.conf.EKS.Unavailable, len(o.Old))] {
+			batch = append(batch, g.machine(id))
+		}
+		if !k.ownEmpties(g, batch, now) {
+			return false
+		}
 	}
-	k.end(g, m, fmt.Sprintf("instance %s was taken out of service in response to a user request.", m.ID), now)
-	o.Old, o.Waits, o.Next = o.Old[1:], 0, now+k.clock.millis(ownerSettles)
+	for _, m := range batch {
+		k.end(g, m, fmt.Sprintf("instance %s was taken out of service in response to a user request.", m.ID), now)
+	}
+	o.Old, o.Waits, o.Next = o.Old[len(batch):], 0, now+k.clock.millis(ownerSettles)
 	return true
 }
 

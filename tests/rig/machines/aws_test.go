@@ -361,6 +361,46 @@ func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
 	}
 }
 
+// Old machines end first, so many at once: no size moves, and there are never more than before.
+func TestAMinimalUpdateEndsTheOldFirst(t *testing.T) {
+	k, g := newTestAccount(t, 3, func(g *groupConfig) { g.EKS.Strategy, g.EKS.Unavailable = "MINIMAL", 2 })
+	pass(t, k, 0)
+	old := names(g.members())
+	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
+	most := 0
+	until(t, k, 10, 60, "the update is over", func() bool {
+		evicted := 0
+		for _, m := range g.members() {
+			if m.Evicting {
+				k.hasEvicted(m.ID)
+				evicted++
+			}
+		}
+		if most = max(most, evicted); len(g.members()) > 3 || g.Auto.Desired != 3 || g.Auto.Max != 10 {
+			t.Fatalf("desired %d, max %d, %d members", g.Auto.Desired, g.Auto.Max, len(g.members()))
+		}
+		return len(g.Auto.Updates) == 1 && !g.Auto.updating()
+	})
+	if most != 2 || g.Auto.Updates[0].Status != "Successful" {
+		t.Errorf("%s, with %d emptied at once", g.Auto.Updates[0].Status, most)
+	}
+	for _, id := range names(g.members()) {
+		if slices.Contains(old, id) {
+			t.Errorf("%s is of before the update", id)
+		}
+	}
+}
+
+func TestAnUpdateSurgesAsFarAsMachinesMayBeUnavailable(t *testing.T) {
+	k, g := newTestAccount(t, 3, func(g *groupConfig) { g.EKS.Unavailable = 6 })
+	pass(t, k, 0)
+	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
+	pass(t, k, 10)
+	if g.Auto.Desired != 9 || g.Auto.Max != 16 {
+		t.Errorf("desired %d, max %d; wanted 6 more", g.Auto.Desired, g.Auto.Max)
+	}
+}
+
 func TestAnEksUpdateWaitsForReadyNodes(t *testing.T) {
 	k, g := newTestAccount(t, 1, nil)
 	k.hasNodes = true

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#define HOOKS_ASKED   "DescribeLifecycleHooks&AutoScalingGroupName=a"
 #define MORE_AT_LEAST "{\"scalingConfig\":{\"minSize\":2,\"maxSize\":1}}"
 
 static void eks_is_asked_once_for_the_group(void **state)
@@ -170,6 +171,34 @@ static void an_update_of_the_owner_is_found_when_the_size_moves(void **state)
 	assert_false(s->call.description.is_busy);
 	assert_string_equal(s->call.description.busy_with, "");
 	look(s, "3");
+}
+
+/* With the update strategy MINIMAL no size moves: EKS ends an old machine, and Auto Scaling launches the next. */
+static void an_update_of_the_owner_is_found_when_a_machine_leaves(void **state)
+{
+	static const char both[] = GROUP("0", "9", "2", HAS(SAFE("i-0a") SAFE("i-0b"))),
+			  replaced[] = GROUP("0", "9", "2", HAS(PENDING("i-0c") SAFE("i-0a"))),
+			  ends[] = GROUP("0", "9", "2",
+					 HAS(INSTANCE("i-0b", "Terminating:Wait", "true") SAFE("i-0a") IN("i-0c")));
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 }, { READ, both, 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, both, 0 }, ), ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, replaced, 0 }, { NODEGROUP, AS("UPDATING", ""), 0 }, ),
+		ERROR_NONE);
+	assert_true(s->call.description.is_busy);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 }, { READ, both, 0 }, ),
+			 ERROR_NONE);
+	/* also while a hook holds what ends; nobody's update is asked for once */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, ends, 0 }, { NODEGROUP, PLAIN, 0 },
+			     { HOOKS_ASKED, "<LifecycleHooks/>", 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, ends, 0 }, ), ERROR_NONE);
 }
 
 static const char *const one_machine[] = { "i-0a" };
@@ -1083,6 +1112,7 @@ int main(void)
 		TEST(a_description_asks_for_what_it_needs),
 		TEST(an_update_that_goes_on_is_busy),
 		TEST(an_update_of_the_owner_is_found_when_the_size_moves),
+		TEST(an_update_of_the_owner_is_found_when_a_machine_leaves),
 		TEST(nothing_is_changed_during_an_update),
 		TEST(an_update_that_began_just_now_is_found),
 		TEST(a_size_that_fell_meanwhile_is_let),
