@@ -879,8 +879,9 @@ static void look_at_replacement(const struct cloud_call *c)
 		const struct cloud_machine *m = cloud_find(c->ids[i]);
 		const struct cloud_machine *old = m && *m->replaces ? cloud_find(m->replaces) : NULL;
 		millis since = m ? wire_now() - m->launched : 0;
-		if (old && old->is_to_run && !m->is_taken && m->step != STEP_TERMINATING && !is_given_up(m) &&
-		    cloud_awake(c->group) > c->group->desired && since > 30 * SECOND && since < 15 * MINUTE)
+		if (old && old->is_to_run && old->step != STEP_TERMINATING && !m->is_taken &&
+		    m->step != STEP_TERMINATING && !is_given_up(m) && cloud_awake(c->group) > c->group->desired &&
+		    since > 30 * SECOND && since < 15 * MINUTE)
 			laws_break("owner_is_let",
 				   "%s of %s names %s, and %s, in whose place it was launched, is there", c->verb,
 				   c->group->name, m->id, old->id);
