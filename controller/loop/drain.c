@@ -761,12 +761,28 @@ static bool has_settled(const struct drain *d)
 	return cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND);
 }
 
+/* Who rebalances launches another beyond the size first, which may take as long as a launch may. */
+static const millis OWNER_ENDS = 30 * MINUTE;
+
+/* It is recommended to go, and another was launched in its place: to end it here, too, would lower the size, and the
+ * cloud would end the other one for that. */
+static bool ends_by_its_owner(const struct drain *d, const struct node *n)
+{
+	const struct controller *c = d->controller;
+	const struct node_group *g = c->groups[d->group];
+
+	return n->interruption == NODE_REBALANCED && node_group_alive(g) > g->seen.desired &&
+	       loop_now(c->loop) - d->marked_at < clock_real(c->clock, OWNER_ENDS);
+}
+
 /* The machine has nothing left that we may not end. */
-static void emptied(struct drain *d)
+static void emptied(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 	struct node_group *g = c->groups[d->group];
 
+	if (d->fate != FATE_LEND && ends_by_its_owner(d, n))
+		return;
 	if (d->fate == FATE_LEND) {
 		go_to(d, DRAIN_LEND);
 		return;
@@ -830,7 +846,7 @@ static void empty(struct drain *d, const struct node *n)
 	else if (!evict(d, n))
 		d->is_read_empty = false;
 	else if (has_settled(d) && (d->fate == FATE_LEND || d->is_read_empty))
-		emptied(d);
+		emptied(d, n);
 	else if (has_settled(d))
 		read_pods(d);
 }

@@ -840,6 +840,29 @@ static void spot_that_is_rebalanced_is_let(void **state)
 	is_let(OWNER_REBALANCES_SPOT);
 }
 
+/* It is emptied, as it may be taken soon; who launched another beyond the size ends it, and the size stays. */
+static void what_is_recommended_to_go_is_ended_by_its_owner(void **state)
+{
+	char old[48], extra[48];
+
+	(void)state;
+	begin_with(&on_eks);
+	int64_t size = first->desired;
+	snprintf(old, sizeof old, "%s", serving_machine()->id);
+	snprintf(extra, sizeof extra, "%s", cloud_owner_adds(first, cloud_find(old))->id);
+	run(MINUTE);
+	cloud_find(old)->is_recommended = true;
+	run(20 * MINUTE);
+	assert_non_null(cloud_find(old));
+	assert_true(value_is(world_node_of(old)->value, "spec>unschedulable", "true"));
+	assert_int_equal(cloud_find(old)->step, STEP_RUNNING);
+	assert_int_equal(first->desired, size);
+	cloud_owner_ends(cloud_find(old));
+	run(10 * MINUTE);
+	assert_int_equal(cloud_find(extra)->step, STEP_RUNNING);
+	assert_int_equal(first->desired, size);
+}
+
 static void a_refresh_is_let(void **state)
 {
 	(void)state;
@@ -1155,6 +1178,7 @@ int main(int argc, char **argv)
 		SCENARIO(what_a_person_adds_while_nobody_leads_is_not_called_off),
 		SCENARIO(what_is_launched_before_another_ends_is_let),
 		SCENARIO(spot_that_is_rebalanced_is_let),
+		ON_EKS(what_is_recommended_to_go_is_ended_by_its_owner),
 		SCENARIO(a_refresh_is_let),
 		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
