@@ -781,12 +781,12 @@ static void emptied(struct drain *d, const struct node *n)
 	struct controller *c = d->controller;
 	struct node_group *g = c->groups[d->group];
 
-	if (d->fate != FATE_LEND && ends_by_its_owner(d, n))
-		return;
 	if (d->fate == FATE_LEND) {
 		go_to(d, DRAIN_LEND);
 		return;
 	}
+	if (ends_by_its_owner(d, n))
+		return;
 	row_release(d);
 	go_to(d, DRAIN_REMOVE);
 	if (node_group_remove(g, d->machine, d->fate == FATE_STOP ? PROVIDER_STOP : PROVIDER_REMOVE))

@@ -141,7 +141,7 @@ struct node_group {
 	int64_t last_failure;	    /* id of the launch failure read last */
 	int64_t retried;	    /* launches that ended by themselves, in place of which the cloud launches others */
 	int64_t resized;	    /* times that others changed the size, since the process started */
-	millis raised_until;	    /* clock_mono; others raised it, or it had more machines, ten minutes before that */
+	millis raised_until;	    /* clock_mono; others raised it, or launched beyond it, ten minutes before that */
 	int64_t recalled_size;	    /* that an earlier life asked for last, of late; ABSENT: none did */
 	int64_t recalled_first;	    /* until the first look: machines that stood by and had never run */
 	bool lacks_standby;	    /* as the policy knows it */

@@ -468,11 +468,12 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 
 static bool is_cordoned_by_others(const struct controller *c, const struct node *n)
 {
+	if (!n->is_cordoned || n->is_draining || n->is_leaving || n->owner != NODE_UNCLAIMED ||
+	    n->interruption != NODE_STAYS || clock_now(c->clock) - n->cordoned_since <= CORDONED_FOR_LONG ||
+	    drain_is_under_way(c, n->name))
+		return false;
 	const struct machine *m = node_group_machine(c->groups[n->group], machine_of_node(c, n));
-
-	return n->is_cordoned && !n->is_draining && !n->is_leaving && n->owner == NODE_UNCLAIMED &&
-	       n->interruption == NODE_STAYS && !drain_is_under_way(c, n->name) && m && marks_machine_is_wanted(m) &&
-	       clock_now(c->clock) - n->cordoned_since > CORDONED_FOR_LONG;
+	return m && marks_machine_is_wanted(m);
 }
 
 /* Nodes that others own, or cordoned long ago; what an owner's operation cordons is a part of that. */
