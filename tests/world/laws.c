@@ -614,7 +614,7 @@ static int64_t marked_in(const struct cloud_group *g)
 
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
 		const struct object *node = world_node_of(m->id);
-		count += m->is_to_run && (m->is_taken || m->is_recommended || is_given_up(m) ||
+		count += m->is_to_run && (will_end(m) || m->is_recommended || is_given_up(m) ||
 					  m->step == STEP_WAKING || m->never_registers || m->has_no_device ||
 					  (node && value_is(node->value, "spec>unschedulable", "true")));
 	}
