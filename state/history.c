@@ -2,7 +2,6 @@
 #include "state/history.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/gzip.h"
 #include "base/text.h"
 #include "controller/policy/decide.h"
@@ -315,7 +314,7 @@ struct history *history_create(const struct history_setup *setup, struct error *
 	if (fd < 0) {
 		errno == EEXIST
 			? error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path)
-			: error_set(e, file_error_kind(errno), "%s: %s", setup->path, strerror(errno));
+			: error_set(e, ERROR_UNAVAILABLE, "%s: %s", setup->path, strerror(errno));
 		return NULL;
 	}
 	close(fd);

@@ -209,6 +209,7 @@ static int set_up(void **state)
 					    .fleet = &t.fleet,
 					    .starts = &t.starts,
 					    .term = 3,
+					    .opened_at = -HOUR, /* before, sizes are set */
 					    .node_stages = stages,
 					    .runs_work = runs_work,
 					    .may_act = may_act,
