@@ -304,6 +304,15 @@ void cluster_follow_waiting(struct cluster *c, millis now);
 /* Only pods that ask for GPUs or belong to a pool. */
 struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count);
 
+/* A pod that waits and gets nothing. */
+struct pod_note {
+	const struct pod *pod;
+	const char *text; /* why, until the model changes */
+	size_t turn;	  /* how many older ones ask for the same */
+};
+/* The oldest of each kind first, then the second of each, and so on. */
+struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count);
+
 enum gang_kind {
 	GANG_NONE,
 	GANG_JOB,

@@ -293,6 +293,7 @@ struct kind {
 	bool has_terms;			   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
+	size_t notes; /* given out so far */
 };
 
 static bool is_kind(const void *item, const void *key)
@@ -706,6 +707,40 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 	if (*count > 1)
 		qsort(shapes, *count, sizeof *shapes, by_age);
 	return shapes;
+}
+
+static const char *note_of(const struct cluster *c, const struct placed *w, struct arena *a)
+{
+	const char *stray = w->why == NULL ? say_stray(c, w, a) : NULL;
+	if (w->why != NULL)
+		return w->why;
+	return stray != NULL ? stray : w->placing == PLACING_STRANDED ? w->full : w->slow;
+}
+
+static int by_note_turn(const void *a, const void *b)
+{
+	const struct pod_note *x = a, *y = b;
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return x->pod == y->pod ? 0 : is_before(x->pod, y->pod) ? -1 : 1;
+}
+
+struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count)
+{
+	const struct placement *p = cluster_placement(c);
+	struct pod_note *notes = arena_array(a, struct pod_note, p->count);
+	*count = 0;
+	for (size_t i = 0; i < p->count; i++)
+		p->items[i].kind->notes = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct placed *w = &p->items[i];
+		const char *text = note_of(c, w, a);
+		if (text != NULL)
+			notes[(*count)++] = (struct pod_note){ w->pod, text, w->kind->notes++ };
+	}
+	if (*count > 1)
+		qsort(notes, *count, sizeof *notes, by_note_turn);
+	return notes;
 }
 
 /* --- those that stay although there is a place for them --- */

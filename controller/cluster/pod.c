@@ -15,10 +15,15 @@ const char *pod_label(const struct pod *p, const char *key)
 	return label_set_get(p->labels, key);
 }
 
+void uid_text(const uint64_t uid[2], char text[37])
+{
+	snprintf(text, 37, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, uid[0] >> 32,
+		 uid[0] >> 16 & 0xffff, uid[0] & 0xffff, uid[1] >> 48, uid[1] & 0xffffffffffff);
+}
+
 void pod_uid_text(const struct pod *p, char text[37])
 {
-	snprintf(text, 37, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, p->uid[0] >> 32,
-		 p->uid[0] >> 16 & 0xffff, p->uid[0] & 0xffff, p->uid[1] >> 48, p->uid[1] & 0xffffffffffff);
+	uid_text(p->uid, text);
 }
 
 bool pod_is_ours(const struct pod *p)

@@ -121,6 +121,7 @@ struct pod {
 /* The value of a label, NULL without. */
 const char *pod_label(const struct pod *p, const char *key);
 /* "9f1c...-...": into 37 bytes. */
+void uid_text(const uint64_t uid[2], char text[37]);
 void pod_uid_text(const struct pod *p, char text[37]);
 /* Asks for GPUs or belongs to a pool. */
 bool pod_is_ours(const struct pod *p);
