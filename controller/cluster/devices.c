@@ -385,6 +385,25 @@ static const char *row_driver(const struct cluster *c, const struct device_claim
 	return k->is_allocated ? k->asked->items[row].name : driver_of(c, k->asked->items[row].name, counts);
 }
 
+bool device_claim_is_counted(const struct cluster *c, const struct device_claim *k)
+{
+	bool counts = k->is_counted;
+	for (size_t i = 0; counts && i < intern_count(k->asked); i++)
+		row_driver(c, k, i, &counts);
+	return counts;
+}
+
+bool device_claim_has_drivers(const struct cluster *c, const struct device_claim *k, const struct resources *there)
+{
+	for (size_t i = 0; i < intern_count(k->asked); i++) {
+		bool unused = false;
+		const char *driver = row_driver(c, k, i, &unused);
+		if (driver != NULL && device_is_driver(driver) && resources_get(there, driver) == 0)
+			return false;
+	}
+	return true;
+}
+
 static const struct device_claim *claim_at(const struct cluster *c, const struct pod *p, size_t i)
 {
 	const struct claim *k = &p->shape->claims->items[i];
@@ -537,11 +556,15 @@ void device_claims_shared(struct cluster *c, const struct pod *p, millis at)
 	}
 }
 
+static int64_t count_of(const struct device_request_record *q)
+{
+	return q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
+}
+
 /* Rows by class, each with what is surely asked for: 0 for all that there are. Admin access takes no device. */
 static void ask_for(struct cluster *c, const struct device_request_record *q, struct resource *rows, size_t *count)
 {
 	bool is_all = is_text(q->mode, "All");
-	int64_t wanted = q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
 	const char *class = intern_text(&c->intern, q->class);
 	size_t row = 0;
 	while (row < *count && rows[row].name != class)
@@ -552,7 +575,17 @@ static void ask_for(struct cluster *c, const struct device_request_record *q, st
 		return;
 	if (row == *count)
 		rows[(*count)++] = (struct resource){ class, 0 };
-	rows[row].milli += is_all ? 0 : wanted * WHOLE;
+	rows[row].milli += is_all ? 0 : count_of(q) * WHOLE;
+}
+
+/* What the scheduler would be content with: the alternative of the fewest devices. */
+static const struct device_request_record *least_of(const struct decoded_list *alternatives)
+{
+	const struct device_request_record *items = alternatives->items, *least = items;
+	for (size_t i = 1; i < alternatives->count; i++)
+		if (items[i].class != NULL && count_of(&items[i]) < count_of(least))
+			least = &items[i];
+	return least;
 }
 
 static size_t read_requests(struct cluster *c, struct device_claim *k, const struct resource_claim_record *r,
@@ -560,17 +593,18 @@ static size_t read_requests(struct cluster *c, struct device_claim *k, const str
 {
 	const struct device_request_record *requests = r->requests.items;
 	size_t count = 0;
-	k->is_plain = r->constraints.count == 0;
+	k->is_plain = k->is_counted = r->constraints.count == 0;
 	for (size_t i = 0; i < r->requests.count; i++) {
 		const struct device_request_record *q = &requests[i];
 		if (q->is_for_admin)
 			continue;
 		k->is_plain = k->is_plain && q->selectors.count == 0 && q->alternatives.count == 0;
 		if (q->class == NULL && q->alternatives.count > 0)
-			q = q->alternatives.items;
+			q = least_of(&q->alternatives);
 		if (q->class == NULL)
 			continue;
-		k->is_plain = k->is_plain && !is_text(q->mode, "All");
+		k->is_counted = k->is_counted && !is_text(q->mode, "All");
+		k->is_plain = k->is_plain && k->is_counted;
 		ask_for(c, q, rows, &count);
 	}
 	return count;
@@ -643,8 +677,8 @@ void cluster_device_claim_gone(struct cluster *c, struct object_uid uid, millis 
 static bool is_same_claim(const struct device_claim *a, const struct device_claim *b)
 {
 	return a->name == b->name && a->name_space == b->name_space && a->nodes == b->nodes && a->asked == b->asked &&
-	       a->is_allocated == b->is_allocated && a->is_plain == b->is_plain && is_uid(a->owner, b->owner) &&
-	       a->consumer_count == b->consumer_count &&
+	       a->is_allocated == b->is_allocated && a->is_plain == b->is_plain && a->is_counted == b->is_counted &&
+	       is_uid(a->owner, b->owner) && a->consumer_count == b->consumer_count &&
 	       memcmp(a->consumers, b->consumers, a->consumer_count * sizeof *a->consumers) == 0;
 }
 

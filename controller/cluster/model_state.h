@@ -368,12 +368,17 @@ struct device_claim {
 	size_t consumer_count;
 	struct object_uid owner; /* the pod that it was made for; 0 without */
 	bool is_allocated;
-	bool is_plain; /* so many whole devices of a class, and nothing else is asked of them */
+	bool is_plain;	 /* so many whole devices of a class, and nothing else is asked of them */
+	bool is_counted; /* so many devices, that need not go together */
 };
 /* NULL without; texts by their interned addresses. */
 const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name);
 /* Whether nothing but the number of free devices decides on which nodes it may be allocated. */
 bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k);
+/* Whether it asks for so many whole GPUs, whatever else it asks of them. */
+bool device_claim_is_counted(const struct cluster *c, const struct device_claim *k);
+/* Whether there are devices of each driver that it asks for, however many. */
+bool device_claim_has_drivers(const struct cluster *c, const struct device_claim *k, const struct resources *there);
 bool device_claims_gpus(const struct cluster *c, const struct pod *p);
 enum { DEVICE_DRIVERS_MOST = 8, DEVICE_ROWS_MOST = 4 * DEVICE_DRIVERS_MOST };
 /* What the pod's claims ask for or hold by driver, a shared claim in equal parts; returns how many rows. Drivers are

@@ -189,6 +189,10 @@ static const struct {
 	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':2},{'name':'b',"
 	  "'deviceClassName':'gpu.amd.com','count':4}]}",
 	  2000, false },
+	{ "fewer of them where so many are not there", NULL,
+	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':4},{'name':'b',"
+	  "'deviceClassName':'gpu.nvidia.com','count':1}]}",
+	  1000, false },
 	{ "no GPU", CLASS("nic", "device.driver == \\u0027dranet\\u0027"), EXACTLY("nic", ""), -1, false },
 	{ "a class that nobody knows", NULL, EXACTLY("nic", ""), -1, false },
 	{ "a network beside it", NULL, EXACTLY("gpu.nvidia.com", "") "," EXACTLY("nic", ""), 1000, false },
@@ -483,6 +487,89 @@ static void machines_that_do_not_help_are_not_bought_again(void **state)
 	cluster_free(c);
 }
 
+#define MIG_CLASS                                                                   \
+	CLASS("mig.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && " \
+				"device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027")
+#define ON_PART(node, device)                                                                                \
+	"'allocation':{'devices':{'results':[{'request':'r','driver':'gpu.nvidia.com','pool':'" node         \
+	"','device':'" device                                                                                \
+	"'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name','operator':'In','" \
+	"values':['" node "']}]}]}}"
+#define ONE_OF_TWO SLICE("s", "n", "n1", "1", "1", GPU "," GPU)
+
+/* A node that was there for long, of whose devices one is in use, and a pod whose scheduler finds none for its claim.
+ */
+static const struct {
+	const char *what, *slice, *used, *requests;
+	int64_t lacking;
+} refused[] = {
+	{ "all of a node", ONE_OF_TWO, "gpu-0", REQUESTS(EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'")), 1 },
+	{ "a part, where all are in use", SLICE("s", "n", "n1", "1", "1", MIG("3g.40gb")), "gpu-0-mig-3g.40gb-0-0",
+	  REQUESTS(EXACTLY("mig.nvidia.com", "")), 1 },
+	{ "some that go together", SLICE("s", "n", "n1", "1", "1", GPU "," GPU "," GPU "," GPU), "gpu-1",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'count':2")) ",'constraints':[{'matchAttribute':'gpu.nvidia.com/numa'}]",
+	  1 },
+	{ "one of a kind that the free one is not", ONE_OF_TWO, "gpu-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")), 0 },
+	{ "a whole one, where each is in use in part", ONE_OF_TWO, "gpu-0-mig-1g.10gb-0-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", "")), 1 },
+	{ "one of a kind, where each is in use in part", ONE_OF_TWO, "gpu-0-mig-1g.10gb-0-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]")), 1 },
+	{ "a whole one, and one is free", ONE_OF_TWO, "gpu-0", REQUESTS(EXACTLY("gpu.nvidia.com", "")), 0 },
+};
+
+static void a_node_in_use_speaks_for_its_group_where_devices_are_counted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		CLEANUP(buf_release) struct buf used = { 0 }, claim = { 0 };
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		buf_printf(
+			&used,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON_PART("n", "%s") FOR("p")),
+			refused[i].used);
+		buf_printf(&claim, CLAIM("l", OF_POD("q"), "%s", ""), refused[i].requests);
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, refused[i].slice);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, used.text);
+		see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+		cluster_follow_waiting(c, 1000000 + 5 * MINUTE);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("q", NAMES("l")));
+		if (nodes_lacking(c) != refused[i].lacking)
+			fail_msg("%s: %lld", refused[i].what, (long long)nodes_lacking(c));
+		cluster_free(c);
+	}
+}
+
+/* Of which it is not known how many, where there are none at all. */
+static void a_claim_does_not_fit_where_there_are_no_devices(void **state)
+{
+	static const char *const requests[] = { REQUESTS(EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'")),
+						REQUESTS(EXACTLY("mig.nvidia.com", "")) };
+	(void)state;
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+		CLEANUP(buf_release) struct buf claim = { 0 };
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		buf_printf(&claim, CLAIM("k", OF_POD("p"), "%s", ""), requests[i]);
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_NODES,
+			"{'metadata':{'name':'cpu','uid':'cpu'},'status':{'allocatable':{'cpu':'64'},"
+			"'conditions':[{'type':'Ready','status':'True'}]}}");
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+		c = cluster_with_group("amd.com/gpu"); /* nor on a new node whose driver is another */
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 0);
+		cluster_free(c);
+	}
+}
+
 /* --- whatever the order --- */
 
 enum { PODS = 6, CLAIMS = 5, NODES = 3, EVENTS = PODS + CLAIMS + NODES * 2 + 1, WORLDS = 300 };
@@ -641,6 +728,8 @@ int main(void)
 		cmocka_unit_test(free_devices_are_places_before_there_are_pods),
 		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
+		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
+		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),
 		cmocka_unit_test(the_order_of_events_is_of_no_account),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
