@@ -158,11 +158,17 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 	}
 }
 
+/* Pods with claims of their own are each a kind of its own, and ask every node: most are known at a glance. */
+static bool is_full(const struct node *n)
+{
+	return n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
+}
+
 static struct fit_node *find_there(struct round *r, const struct pod *p)
 {
 	char unused[FIT_WHY_SIZE];
 	for (size_t i = 0; i < r->node_count; i++)
-		if (fit_pod(r->fit, p, &r->nodes[i], unused))
+		if (!(p->gpus_milli > 0 && is_full(r->nodes[i].node)) && fit_pod(r->fit, p, &r->nodes[i], unused))
 			return &r->nodes[i];
 	return NULL;
 }
