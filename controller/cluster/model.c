@@ -1094,6 +1094,15 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	}
 }
 
+static void needed_read(void *user)
+{
+	const struct cluster_reader *r = user;
+	const struct cluster_event event = { .what = CLUSTER_NEEDED_READ };
+	r->cluster->generation++;
+	if (r->cluster->on_change != NULL)
+		r->cluster->on_change(r->cluster->on_change_user, &event);
+}
+
 static struct watch *start(struct cluster *c, enum cluster_kind kind)
 {
 	bool is_events = kind == CLUSTER_NODE_EVENTS;
@@ -1107,6 +1116,7 @@ static struct watch *start(struct cluster *c, enum cluster_kind kind)
 		.silence = is_events ? EVENT_SILENCE : 0,
 		.on_object = seen,
 		.on_gone = gone,
+		.on_synced = kind >= CLUSTER_VOLUME_CLAIMS ? needed_read : NULL,
 		.user = &c->watches->readers[kind],
 	};
 	return watch_start(c->watches->api, &spec);

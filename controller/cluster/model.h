@@ -77,14 +77,15 @@ enum cluster_change {
 	CLUSTER_POD_STARTED,   /* its containers run: the image is there */
 	CLUSTER_POD_READY,
 	CLUSTER_POD_CHANGED,
-	CLUSTER_POD_GONE, /* still valid inside the callback */
+	CLUSTER_POD_GONE,    /* still valid inside the callback */
+	CLUSTER_NEEDED_READ, /* what a pod that waits names was listed: volumes, their classes, namespaces */
 	CLUSTER_CHANGE_COUNT
 };
 
 struct cluster_event {
 	enum cluster_change what;
-	const struct node *node; /* NULL for pods */
-	const struct pod *pod;	 /* NULL for nodes */
+	const struct node *node; /* NULL where it is of none */
+	const struct pod *pod;	 /* likewise */
 	millis at;		 /* arrival, or the object's time when it was listed */
 	bool is_listed;
 };

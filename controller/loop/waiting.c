@@ -137,7 +137,9 @@ void waiting_again(struct controller *c)
 
 void waiting_pod(struct controller *c, const struct cluster_event *e)
 {
-	if (e->pod && e->what != CLUSTER_POD_GONE && leads(c) && is_unserved(c, e->pod))
+	bool is_news = e->pod ? e->what != CLUSTER_POD_GONE && is_unserved(c, e->pod) : e->what == CLUSTER_NEEDED_READ;
+
+	if (is_news && leads(c))
 		waiting_again(c);
 }
 
