@@ -923,11 +923,13 @@ const struct record_spec job_spec = RECORD(struct workload_record, job_fields);
 static const struct field replicated_job_fields[] = {
 	FIELD(struct part_record, replicas, FIELD_INT, "replicas"),
 	FIELD(struct part_record, parallelism, FIELD_INT, "template>spec>parallelism"),
+	LIST(struct part_record, after, "dependsOn", gate_spec),
 };
 static const struct record_spec replicated_job_spec = RECORD(struct part_record, replicated_job_fields);
 
 static const struct field job_set_fields[] = {
 	FIELD(struct workload_record, is_suspended, FIELD_BOOL, "spec>suspend"),
+	FIELD(struct workload_record, order, FIELD_STRING, "spec>startupPolicy>startupPolicyOrder"),
 	LIST(struct workload_record, parts, "spec>replicatedJobs", replicated_job_spec),
 };
 const struct record_spec job_set_spec = RECORD(struct workload_record, job_set_fields);

@@ -123,12 +123,13 @@ struct quota_record {
 /* Jobs, JobSets, PodGroups and Kueue's Workloads: whatever says how many pods belong together. */
 struct part_record {
 	int64_t count, replicas, parallelism;
+	struct decoded_list after; /* of struct text_record: parts that are begun before it */
 };
 struct workload_record {
 	struct decoded_list owners; /* of struct owner_record */
 	struct decoded_map annotations;
 	int64_t parallelism, completions, least;
-	const char *completion_mode;
+	const char *completion_mode, *order;
 	bool is_suspended;
 	struct decoded_list parts;	/* of struct part_record: replicatedJobs, podSets */
 	struct decoded_list conditions; /* of struct condition_record */

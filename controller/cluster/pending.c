@@ -284,6 +284,17 @@ static const char *say_given_up(struct round *r, const struct pod *p)
 	return text_of(r, &out);
 }
 
+/* NULL as long as the others may be about to come, or are held back. */
+static const char *say_incomplete(struct round *r, const struct pod *p, const struct gang *g)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	if (g->is_suspended || r->cluster->followed_at - p->created_at < WAITING_IS_SLOW)
+		return NULL;
+	buf_printf(&out, "%" PRId64 " of %" PRId64 " pods of its gang %s exist: no machine is bought before all do",
+		   g->exist, g->size, g->name);
+	return text_of(r, &out);
+}
+
 /* --- who waits --- */
 
 /* Pods that ask for the same. */
@@ -560,6 +571,7 @@ static void place_all(struct round *r, struct placement *out)
 			w->placing = PLACING_INCOMPLETE;
 			w->why = w->kind->fitting_count == 0 ? say_why(r, w->pod, w->kind->groups, w->kind->group_count)
 							     : NULL;
+			w->slow = say_incomplete(r, w->pod, w->gang);
 		} else if (w->gang != NULL) {
 			place_gang(r, out->items, out->count, i);
 		} else {

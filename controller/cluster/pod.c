@@ -550,10 +550,10 @@ static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
 	return p;
 }
 
-/* Of what is over, only what asked for GPUs is worth remembering, and what has pulled. */
+/* Of what is over, only what asked for GPUs is worth remembering, what has pulled, and who is of a gang. */
 static bool is_worth_keeping(const struct pod *p)
 {
-	return p->state != POD_FINISHED || p->has_gpus || p->is_prefetch;
+	return p->state != POD_FINISHED || p->has_gpus || p->is_prefetch || p->gang_kind != GANG_NONE;
 }
 
 bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)
