@@ -543,6 +543,21 @@ static void a_node_in_use_speaks_for_its_group_where_devices_are_counted(void **
 	}
 }
 
+/* Whoever has the domain of a driver names the plugin's resource after it. */
+static void a_driver_is_known_by_the_resource_of_its_plugin(void **state)
+{
+	static const char *const resources[] = { "gpu.intel.com/xe", "gpu.intel.com/i915", "gpu.intel.com" };
+	(void)state;
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
+		struct cluster *c = cluster_with_group(resources[i]);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.intel.com", ",'count':2")), ""));
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+	}
+}
+
 /* Of which it is not known how many, where there are none at all. */
 static void a_claim_does_not_fit_where_there_are_no_devices(void **state)
 {
@@ -730,6 +745,7 @@ int main(void)
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
 		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
 		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),
+		cmocka_unit_test(a_driver_is_known_by_the_resource_of_its_plugin),
 		cmocka_unit_test(the_order_of_events_is_of_no_account),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
