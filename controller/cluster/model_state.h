@@ -493,6 +493,15 @@ struct placed {
 	const char *full;
 	bool is_done;
 };
+/* Node groups whose machines did not help a pod, the youngest of them: no more are bought for it, until. */
+enum { REFUSALS_MOST = 8 };
+struct pod_refusals {
+	struct refusal {
+		uint64_t group;	     /* hash of its name */
+		millis since, until; /* since: it has been so at each look; 0: it is not so now */
+		int count;
+	} items[REFUSALS_MOST];
+};
 struct placement {
 	struct arena arena;
 	struct placed *items; /* in the order of the scheduler */
@@ -502,6 +511,7 @@ struct placement {
 	uint64_t generation;
 	bool is_made;
 };
+bool pod_is_refused_by(const struct cluster *c, const struct pod *p, int group);
 const struct placement *cluster_placement(const struct cluster *c);
 
 struct gang_of_pod {

@@ -175,6 +175,7 @@ void pod_release(struct cluster *c, struct pod *p)
 	intern_drop(&c->intern, p->trouble_text);
 	intern_drop(&c->intern, p->namespace);
 	free((void *)(uintptr_t)p->name);
+	free(p->refusals);
 	free(p);
 }
 

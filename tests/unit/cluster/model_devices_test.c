@@ -487,6 +487,58 @@ static void machines_that_do_not_help_are_not_bought_again(void **state)
 	cluster_free(c);
 }
 
+static void node_comes(struct cluster *c)
+{
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+}
+
+static int64_t lacking_at(struct cluster *c, millis minutes)
+{
+	cluster_follow_waiting(c, 1000000 + minutes * MINUTE);
+	return nodes_lacking(c);
+}
+
+static void a_group_whose_machine_did_not_help_is_not_tried_for_an_hour(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"),
+		      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")), ""));
+	see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+	for (int hours = 1, at = 3; hours <= 4; hours *= 2) { /* each time for twice as long */
+		node_comes(c);
+		assert_int_equal(lacking_at(c, at), 0);
+		assert_int_equal(lacking_at(c, at + 1), 0);
+		cluster_node_gone(c, object_uid_of("n1"), 1);
+		cluster_slice_gone(c, object_uid_of("s"), 1);
+		assert_int_equal(lacking_at(c, at + 2), 0);
+		assert_int_equal(lacking_at(c, at + hours * 60), 0);
+		at += hours * 60 + 2;
+		assert_int_equal(lacking_at(c, at), 1);
+	}
+	cluster_free(c);
+}
+
+/* A device that was just given back may not have been looked at. */
+static void room_for_a_moment_refuses_nobody(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"),
+		      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]")), ""));
+	see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+	node_comes(c);
+	assert_int_equal(lacking_at(c, 5), 0);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("l", OF_POD("q"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON("n") FOR("q")));
+	see_now(c, CLUSTER_PODS, RUNS("q", "n", NAMES("l")));
+	assert_int_equal(lacking_at(c, 7), 1);
+	cluster_free(c);
+}
+
 #define MIG_CLASS                                                                   \
 	CLASS("mig.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && " \
 				"device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027")
@@ -743,6 +795,8 @@ int main(void)
 		cmocka_unit_test(free_devices_are_places_before_there_are_pods),
 		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
+		cmocka_unit_test(a_group_whose_machine_did_not_help_is_not_tried_for_an_hour),
+		cmocka_unit_test(room_for_a_moment_refuses_nobody),
 		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
 		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),
 		cmocka_unit_test(a_driver_is_known_by_the_resource_of_its_plugin),
