@@ -72,6 +72,19 @@ static int64_t published_milli(const struct decoded_list *list)
 	return whole > 0 ? whole : parts;
 }
 
+/* Of those that are cut up as asked, as many as of the smallest. */
+static int64_t published_parts(const struct decoded_list *list)
+{
+	const struct device_record *devices = list->items;
+	int64_t whole = 0, parts = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		bool is_part = is_text(devices[i].type, "mig");
+		parts += is_part && !is_barred(&devices[i]);
+		whole += !is_part && !is_text(devices[i].type, "vfio") && !is_barred(&devices[i]);
+	}
+	return whole > 0 && parts > 0 ? whole * SLICES_OF_A_GPU : parts;
+}
+
 static void slice_release(struct cluster *c, struct device_slice *s)
 {
 	intern_drop(&c->intern, s->driver);
@@ -136,6 +149,7 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		.generation = r->generation,
 		.slice_count = r->slice_count,
 		.milli = published_milli(&r->devices),
+		.parts = published_parts(&r->devices),
 	};
 	for (size_t i = 0; i < r->devices.count; i++)
 		s->has_barred |= is_barred(&devices[i]);
@@ -177,6 +191,14 @@ static void offer_as(const struct node *n, const char *name, int64_t milli, stru
 		rows[(*count)++] = (struct resource){ name, milli };
 }
 
+static int64_t parts_of(const struct node *n, const char *driver)
+{
+	int64_t parts = 0;
+	for (const struct device_slice *s = n->slices; s != NULL; s = s->next)
+		parts += s->driver == driver && is_valid(s, n) ? s->parts : 0;
+	return parts;
+}
+
 size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST])
 {
 	size_t drivers = 0;
@@ -186,11 +208,13 @@ size_t device_slices_rows(const struct cluster *c, const struct node *n, struct 
 	size_t count = drivers;
 	const struct device_class *k = NULL;
 	for (size_t i = 0; drivers > 0 && (k = store_next(&c->device_classes, &i)) != NULL;)
-		for (size_t d = 0; d < drivers && k->counts; d++)
-			if (rows[d].name == k->driver) {
-				offer_as(n, k->extended, rows[d].milli, rows, &count);
-				offer_as(n, k->implicit, rows[d].milli, rows, &count);
-			}
+		for (size_t d = 0; d < drivers; d++) {
+			int64_t milli = k->counts ? rows[d].milli : parts_of(n, rows[d].name) * WHOLE;
+			if (rows[d].name != k->driver || milli == 0)
+				continue;
+			offer_as(n, k->extended, milli, rows, &count);
+			offer_as(n, k->implicit, milli, rows, &count);
+		}
 	return count;
 }
 
@@ -473,9 +497,10 @@ static void add_requested(const struct cluster *c, const struct resource *asked,
 	if (device_is_gpu(asked->name) || strchr(asked->name, '/') == NULL)
 		return;
 	for (size_t i = 0; (k = store_next(&c->device_classes, &i)) != NULL;)
-		if ((asked->name == k->extended || asked->name == k->implicit) && k->counts && k->driver != NULL &&
+		if ((asked->name == k->extended || asked->name == k->implicit) && k->driver != NULL &&
 		    device_is_driver(k->driver)) {
-			add_to(rows, count, k->driver, asked->milli);
+			/* How large a part is, the class does not say: no smaller than one slice. */
+			add_to(rows, count, k->driver, k->counts ? asked->milli : asked->milli / SLICES_OF_A_GPU);
 			return;
 		}
 }

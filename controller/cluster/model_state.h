@@ -349,6 +349,7 @@ struct device_slice {
 	int64_t generation,
 		slice_count; /* the slices of one generation of a pool, once all are there, are what it has */
 	int64_t milli;	     /* of whole GPUs */
+	int64_t parts;	     /* of GPUs, that could be given at once */
 	bool has_barred;     /* devices are tainted */
 };
 struct device_class {

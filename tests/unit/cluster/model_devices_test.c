@@ -437,6 +437,40 @@ static void devices_are_requested_by_any_name_of_their_class(void **state)
 	}
 }
 
+#define WAITS_FOR(uid, resource)                                                                               \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'containers':[{'resources':{'" \
+	"limits':{'" resource "':'1'}}}]},'status':{'phase':'Pending'}}"
+#define OFFERS_PARTS                                                                                                 \
+	"{'metadata':{'name':'c','uid':'c'},'spec':{'extendedResourceName':'nvidia.com/mig-1g.10gb','selectors':[{'" \
+	"cel':{'expression':'device.driver == \\u0027gpu.nvidia.com\\u0027 && "                                      \
+	"device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027'}}]}}"
+
+/* Each part is one, and two of them are on the node. */
+static void parts_of_gpus_are_requested_by_names_of_their_class(void **state)
+{
+	static const char *const pods[2][3] = {
+		{ WAITS_FOR("p", "nvidia.com/mig-1g.10gb"), WAITS_FOR("q", "nvidia.com/mig-1g.10gb"),
+		  WAITS_FOR("r", "nvidia.com/mig-1g.10gb") },
+		{ WAITS_FOR("p", "deviceclass.resource.kubernetes.io/c"),
+		  WAITS_FOR("q", "deviceclass.resource.kubernetes.io/c"),
+		  WAITS_FOR("r", "deviceclass.resource.kubernetes.io/c") },
+	};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		see_now(c, CLUSTER_DEVICE_CLASSES, OFFERS_PARTS);
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", MIG("1g.10gb") "," MIG("1g.10gb")));
+		see_now(c, CLUSTER_PODS, pods[i][0]);
+		see_now(c, CLUSTER_PODS, pods[i][1]);
+		assert_true(cluster_pod(c, "p")->has_gpus);
+		assert_int_equal(nodes_lacking(c), 0);
+		see_now(c, CLUSTER_PODS, pods[i][2]);
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+	}
+}
+
 static void free_devices_are_places_before_there_are_pods(void **state)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -792,6 +826,7 @@ int main(void)
 		cmocka_unit_test(a_new_node_is_thought_of_with_its_devices),
 		cmocka_unit_test(a_claim_that_was_not_read_may_hold_gpus),
 		cmocka_unit_test(devices_are_requested_by_any_name_of_their_class),
+		cmocka_unit_test(parts_of_gpus_are_requested_by_names_of_their_class),
 		cmocka_unit_test(free_devices_are_places_before_there_are_pods),
 		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
