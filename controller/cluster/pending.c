@@ -497,21 +497,23 @@ static bool has_place(enum placing placing)
 	return placing == PLACING_THERE || placing == PLACING_COMING || placing == PLACING_NEW;
 }
 
-/* All of a gang that waits, or none: part of it would hold machines for nothing. */
+/* As many of a gang as it needs at once, or none: less would hold machines for nothing. */
 static void place_gang(struct round *r, struct placed *items, size_t count, size_t first)
 {
 	size_t seats = r->seat_count, added = r->added_count;
 	const struct gang *gang = items[first].gang;
 	const struct placed *worst = NULL;
+	int64_t together = gang->running;
 	for (size_t i = first; i < count; i++) {
 		if (items[i].gang != gang)
 			continue;
 		place(r, &items[i]);
 		items[i].is_done = true;
+		together += has_place(items[i].placing);
 		if (!has_place(items[i].placing) && (worst == NULL || worst->placing != PLACING_NOWHERE))
 			worst = &items[i];
 	}
-	if (worst == NULL)
+	if (worst == NULL || together >= gang->size)
 		return;
 	stand_up(r, seats, added);
 	CLEANUP(buf_release) struct buf why = { 0 };

@@ -273,6 +273,30 @@ static void a_gang_that_does_not_come_is_told(void **state)
 	cluster_free(c);
 }
 
+/* A PodGroup runs with its least number: who is more, and finds no place, is in nobody's way. */
+static void the_least_of_a_pod_group_is_enough(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	struct cluster_group group = group_named("g5", 1, 10);
+	size_t count = 0;
+	int64_t placed = 0;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	see_now(c, CLUSTER_POD_GROUPS,
+		"{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{'minMember':2}}");
+	for (int i = 0; i < 3; i++)
+		see_pod(c, i,
+			i < 2 ? GROUPED("scheduling.x-k8s.io/pod-group", "x", "1")
+			      : ",'labels':{'scheduling.x-k8s.io/pod-group':'train'}},'spec':{'containers':[{"
+				"'resources':{'limits':{'nvidia.com/gpu':'2'}}}]},'status':{'phase':'Pending'}}");
+	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+	for (size_t i = 0; i < count; i++)
+		placed += shapes[i].why == NULL ? shapes[i].count : 0;
+	assert_int_equal(placed, 2);
+	cluster_free(c);
+}
+
 /* Pods that Kueue holds back exist, and are nobody's demand until they are let go. */
 static void gated_pods_wait(void **state)
 {
@@ -297,8 +321,11 @@ static void gated_pods_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_whole_gangs_only),  cmocka_unit_test(who_is_done_exists),
-		cmocka_unit_test(a_leader_alone_is_served), cmocka_unit_test(a_gang_that_does_not_come_is_told),
+		cmocka_unit_test(counts_whole_gangs_only),
+		cmocka_unit_test(who_is_done_exists),
+		cmocka_unit_test(a_leader_alone_is_served),
+		cmocka_unit_test(a_gang_that_does_not_come_is_told),
+		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
 		cmocka_unit_test(gated_pods_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
