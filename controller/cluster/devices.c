@@ -56,33 +56,51 @@ static bool is_barred(const struct device_record *d)
 	return false;
 }
 
-/* A driver that cuts GPUs up as asked publishes them whole and in all their parts: the whole ones count then. */
-static int64_t published_milli(const struct decoded_list *list)
+/* Names of NVIDIA's: "gpu-0", and "gpu-0-mig-1g.10gb-..." of a part of it. */
+static const char part_mark[] = "-mig-";
+
+static bool is_whole(const struct device_record *d)
 {
-	const struct device_record *devices = list->items;
-	int64_t whole = 0, parts = 0;
-	for (size_t i = 0; i < list->count; i++) {
-		if (is_barred(&devices[i]))
-			continue;
-		if (is_text(devices[i].type, "mig"))
-			parts += mig_milli(devices[i].profile);
-		else if (!is_text(devices[i].type, "vfio")) /* the same GPU, for virtual machines */
-			whole += WHOLE;
-	}
-	return whole > 0 ? whole : parts;
+	return !is_text(d->type, "mig") && !is_text(d->type, "vfio"); /* vfio: the same GPU, for virtual machines */
 }
 
-/* Of those that are cut up as asked, as many as of the smallest. */
-static int64_t published_parts(const struct decoded_list *list)
+/* Whether the GPU that it is a part of is published, too: any, where names do not say which. */
+static bool is_part_of_published(const struct device_record *part, const struct decoded_list *list)
 {
 	const struct device_record *devices = list->items;
-	int64_t whole = 0, parts = 0;
+	const char *mark = part->name == NULL ? NULL : strstr(part->name, part_mark);
+	size_t len = mark == NULL ? 0 : (size_t)(mark - part->name);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *name = devices[i].name;
+		if (is_whole(&devices[i]) &&
+		    (mark == NULL || (name != NULL && strlen(name) == len && memcmp(name, part->name, len) == 0)))
+			return true;
+	}
+	return false;
+}
+
+/* A driver that cuts GPUs up as asked publishes them whole and in all their parts: the whole ones count then, and as
+ * many parts as of the smallest. */
+static void read_devices(struct device_slice *s, const struct decoded_list *list)
+{
+	const struct device_record *devices = list->items;
+	int64_t whole = 0;
+	bool is_cut_up = false;
 	for (size_t i = 0; i < list->count; i++) {
 		bool is_part = is_text(devices[i].type, "mig");
-		parts += is_part && !is_barred(&devices[i]);
-		whole += !is_part && !is_text(devices[i].type, "vfio") && !is_barred(&devices[i]);
+		if (is_barred(&devices[i])) {
+			s->has_barred = true;
+		} else if (is_part && is_part_of_published(&devices[i], list)) {
+			is_cut_up = true;
+		} else if (is_part) {
+			s->milli += mig_milli(devices[i].profile);
+			s->parts++;
+		} else {
+			whole += is_whole(&devices[i]);
+		}
 	}
-	return whole > 0 && parts > 0 ? whole * SLICES_OF_A_GPU : parts;
+	s->milli += whole * WHOLE;
+	s->parts += is_cut_up ? whole * SLICES_OF_A_GPU : 0;
 }
 
 static void slice_release(struct cluster *c, struct device_slice *s)
@@ -137,7 +155,6 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		return false;
 	struct device_slice *s = xcalloc(1, sizeof *s);
 	struct node *n = node_expect(c, r->node);
-	const struct device_record *devices = r->devices.items;
 	*s = (struct device_slice){
 		.id = model_uid_key(seen->uid),
 		.next = n->slices,
@@ -148,11 +165,8 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		.pool = intern_text(&c->intern, r->pool == NULL ? "" : r->pool),
 		.generation = r->generation,
 		.slice_count = r->slice_count,
-		.milli = published_milli(&r->devices),
-		.parts = published_parts(&r->devices),
 	};
-	for (size_t i = 0; i < r->devices.count; i++)
-		s->has_barred |= is_barred(&devices[i]);
+	read_devices(s, &r->devices);
 	if (n->slices != NULL)
 		n->slices->link = &s->next;
 	n->slices = s;
@@ -635,19 +649,18 @@ static size_t read_requests(struct cluster *c, struct device_claim *k, const str
 	return count;
 }
 
-/* Rows by driver. NVIDIA names the parts of a GPU "gpu-0-mig-1g.10gb-...". */
+/* Rows by driver. */
 static size_t read_results(struct cluster *c, const struct resource_claim_record *r, struct resource *rows)
 {
-	static const char mig[] = "-mig-";
 	const struct device_result_record *results = r->results.items;
 	size_t count = 0;
 	for (size_t i = 0; i < r->results.count; i++) {
 		if (results[i].is_for_admin || results[i].driver == NULL || !device_is_driver(results[i].driver))
 			continue;
-		const char *part = results[i].device == NULL ? NULL : strstr(results[i].device, mig);
+		const char *part = results[i].device == NULL ? NULL : strstr(results[i].device, part_mark);
 		const char *driver = intern_text(&c->intern, results[i].driver);
 		size_t before = count;
-		add_to(rows, &count, driver, part == NULL ? WHOLE : mig_milli(part + sizeof mig - 1));
+		add_to(rows, &count, driver, part == NULL ? WHOLE : mig_milli(part + sizeof part_mark - 1));
 		if (count == before)
 			intern_drop(&c->intern, driver);
 	}

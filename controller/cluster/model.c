@@ -834,6 +834,7 @@ static const struct field namespace_fields[] = {
 const struct record_spec namespace_spec = RECORD(struct namespace_record, namespace_fields);
 
 static const struct field device_fields[] = {
+	FIELD(struct device_record, name, FIELD_STRING, "name"),
 	FIELD(struct device_record, type, FIELD_STRING, "attributes>type>string"),
 	FIELD(struct device_record, profile, FIELD_STRING, "attributes>profile>string"),
 	LIST(struct device_record, taints, "taints", taint_spec),

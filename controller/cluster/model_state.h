@@ -156,6 +156,7 @@ struct namespace_record {
 
 /* Devices by claim (resource.k8s.io/v1). */
 struct device_record {
+	const char *name;
 	const char *type, *profile; /* attributes of NVIDIA's driver: "gpu" or "mig", "1g.10gb"; NULL: not told */
 	struct decoded_list taints; /* of struct taint_record */
 };

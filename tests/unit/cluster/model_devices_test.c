@@ -14,7 +14,10 @@
 	"]}}"
 #define GPU	     "{'name':'gpu-0','attributes':{'type':{'string':'gpu'},'productName':{'string':'H100'}}}"
 #define MIG(profile) "{'name':'m','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}}}"
-#define TYPED(type)  "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
+#define MIG_OF(gpu, profile)                                                                                           \
+	"{'name':'" gpu "-mig-" profile "-0','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}" \
+														  "}}"
+#define TYPED(type) "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
 #define BARRED(effect) \
 	"{'name':'b','attributes':{'type':{'string':'gpu'}},'taints':[{'key':'k','effect':'" effect "'}]}"
 #define OTHER(driver)                                                  \
@@ -45,6 +48,12 @@ static const struct {
 	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG("1g.10gb") "," MIG("3g.40gb")) },
 	  1000 },
 	{ "GPUs that are cut up", { SLICE("s", "n", "n1", "1", "1", MIG("1g.10gb") "," MIG("3g.40gb")) }, 142 + 428 },
+	{ "one that may be cut up, by its name",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG_OF("gpu-0", "1g.10gb")) },
+	  1000 },
+	{ "a whole one beside one that is cut up",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG_OF("gpu-1", "3g.40gb")) },
+	  1428 },
 	{ "the same slice again",
 	  { SLICE("s", "n", "n1", "1", "1", GPU), SLICE("s", "n", "n1", "2", "1", GPU "," GPU) },
 	  2000 },
