@@ -16,7 +16,7 @@
 #define MIG(profile) "{'name':'m','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}}}"
 #define MIG_OF(gpu, profile)                                                                                           \
 	"{'name':'" gpu "-mig-" profile "-0','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}" \
-														  "}}"
+	"}}"
 #define TYPED(type) "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
 #define BARRED(effect) \
 	"{'name':'b','attributes':{'type':{'string':'gpu'}},'taints':[{'key':'k','effect':'" effect "'}]}"
