@@ -579,7 +579,7 @@ static struct share_result run_with_shadows(const struct share_case *c, const st
 static bool keeps(const struct share_case *c, const struct share_group *g, const struct share_score *scores,
 		  bool is_early)
 {
-	static const double AIM = .8;
+	static const double AIM = .8, AIM_EACH = .9;
 	double allowed = 0, aim = is_early ? AIM : 1;
 	int64_t late = 0;
 	size_t met = 0;
@@ -588,7 +588,7 @@ static bool keeps(const struct share_case *c, const struct share_group *g, const
 		const struct share_model *m = &c->models[g->pools[i]];
 		allowed += (double)m->late_ppm * (double)scores[i].requests;
 		late += scores[i].late;
-		met += member_keeps(m, &scores[i], aim) || (is_early && scores[i].late <= 1);
+		met += member_keeps(m, &scores[i], is_early ? AIM_EACH : 1) || (is_early && scores[i].late <= 1);
 	}
 	return (double)late * 1e6 <= aim * allowed && met * 10 >= g->count * 9;
 }
