@@ -25,10 +25,13 @@ bool device_is_driver(const char *resource)
 bool device_driver_of(const char *resource, char driver[DEVICE_NAME_SIZE])
 {
 	const char *slash = strchr(resource, '/');
+	bool is_named_after_it = strncmp(resource, "gpu.", strlen("gpu.")) == 0;
 
-	if (slash == NULL || strcmp(slash, "/gpu") != 0 || slash - resource > DEVICE_NAME_SIZE / 2)
+	if (slash == NULL || (!is_named_after_it && strcmp(slash, "/gpu") != 0) ||
+	    slash - resource > DEVICE_NAME_SIZE / 2)
 		return false;
-	snprintf(driver, DEVICE_NAME_SIZE, "gpu.%.*s", (int)(slash - resource), resource);
+	snprintf(driver, DEVICE_NAME_SIZE, "%s%.*s", is_named_after_it ? "" : "gpu.", (int)(slash - resource),
+		 resource);
 	return true;
 }
 

@@ -8,7 +8,8 @@ bool device_is_gpu(const char *resource);
 /* Of these, a driver: its devices are claimed by ResourceClaims, not requested by containers. */
 bool device_is_driver(const char *resource);
 enum { DEVICE_NAME_SIZE = 320 };
-/* The driver by which the same GPUs are claimed: "gpu.nvidia.com" of "nvidia.com/gpu". False where there is none. */
+/* The driver by which the same GPUs are claimed: "gpu.nvidia.com" of "nvidia.com/gpu", "gpu.intel.com" of
+ * "gpu.intel.com/xe". False where there is none. */
 bool device_driver_of(const char *resource, char driver[DEVICE_NAME_SIZE]);
 /* The same, or the resource of a driver. */
 bool device_other_name(const char *name, char other[DEVICE_NAME_SIZE]);

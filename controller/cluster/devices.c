@@ -56,20 +56,51 @@ static bool is_barred(const struct device_record *d)
 	return false;
 }
 
-/* A driver that cuts GPUs up as asked publishes them whole and in all their parts: the whole ones count then. */
-static int64_t published_milli(const struct decoded_list *list)
+/* Names of NVIDIA's: "gpu-0", and "gpu-0-mig-1g.10gb-..." of a part of it. */
+static const char part_mark[] = "-mig-";
+
+static bool is_whole(const struct device_record *d)
+{
+	return !is_text(d->type, "mig") && !is_text(d->type, "vfio"); /* vfio: the same GPU, for virtual machines */
+}
+
+/* Whether the GPU that it is a part of is published, too: any, where names do not say which. */
+static bool is_part_of_published(const struct device_record *part, const struct decoded_list *list)
 {
 	const struct device_record *devices = list->items;
-	int64_t whole = 0, parts = 0;
+	const char *mark = part->name == NULL ? NULL : strstr(part->name, part_mark);
+	size_t len = mark == NULL ? 0 : (size_t)(mark - part->name);
 	for (size_t i = 0; i < list->count; i++) {
-		if (is_barred(&devices[i]))
-			continue;
-		if (is_text(devices[i].type, "mig"))
-			parts += mig_milli(devices[i].profile);
-		else if (!is_text(devices[i].type, "vfio")) /* the same GPU, for virtual machines */
-			whole += WHOLE;
+		const char *name = devices[i].name;
+		if (is_whole(&devices[i]) &&
+		    (mark == NULL || (name != NULL && strlen(name) == len && memcmp(name, part->name, len) == 0)))
+			return true;
 	}
-	return whole > 0 ? whole : parts;
+	return false;
+}
+
+/* A driver that cuts GPUs up as asked publishes them whole and in all their parts: the whole ones count then, and as
+ * many parts as of the smallest. */
+static void read_devices(struct device_slice *s, const struct decoded_list *list)
+{
+	const struct device_record *devices = list->items;
+	int64_t whole = 0;
+	bool is_cut_up = false;
+	for (size_t i = 0; i < list->count; i++) {
+		bool is_part = is_text(devices[i].type, "mig");
+		if (is_barred(&devices[i])) {
+			s->has_barred = true;
+		} else if (is_part && is_part_of_published(&devices[i], list)) {
+			is_cut_up = true;
+		} else if (is_part) {
+			s->milli += mig_milli(devices[i].profile);
+			s->parts++;
+		} else {
+			whole += is_whole(&devices[i]);
+		}
+	}
+	s->milli += whole * WHOLE;
+	s->parts += is_cut_up ? whole * SLICES_OF_A_GPU : 0;
 }
 
 static void slice_release(struct cluster *c, struct device_slice *s)
@@ -124,7 +155,6 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		return false;
 	struct device_slice *s = xcalloc(1, sizeof *s);
 	struct node *n = node_expect(c, r->node);
-	const struct device_record *devices = r->devices.items;
 	*s = (struct device_slice){
 		.id = model_uid_key(seen->uid),
 		.next = n->slices,
@@ -135,10 +165,8 @@ bool cluster_slice_seen(struct cluster *c, const struct resource_slice_record *r
 		.pool = intern_text(&c->intern, r->pool == NULL ? "" : r->pool),
 		.generation = r->generation,
 		.slice_count = r->slice_count,
-		.milli = published_milli(&r->devices),
 	};
-	for (size_t i = 0; i < r->devices.count; i++)
-		s->has_barred |= is_barred(&devices[i]);
+	read_devices(s, &r->devices);
 	if (n->slices != NULL)
 		n->slices->link = &s->next;
 	n->slices = s;
@@ -177,6 +205,14 @@ static void offer_as(const struct node *n, const char *name, int64_t milli, stru
 		rows[(*count)++] = (struct resource){ name, milli };
 }
 
+static int64_t parts_of(const struct node *n, const char *driver)
+{
+	int64_t parts = 0;
+	for (const struct device_slice *s = n->slices; s != NULL; s = s->next)
+		parts += s->driver == driver && is_valid(s, n) ? s->parts : 0;
+	return parts;
+}
+
 size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST])
 {
 	size_t drivers = 0;
@@ -186,11 +222,13 @@ size_t device_slices_rows(const struct cluster *c, const struct node *n, struct 
 	size_t count = drivers;
 	const struct device_class *k = NULL;
 	for (size_t i = 0; drivers > 0 && (k = store_next(&c->device_classes, &i)) != NULL;)
-		for (size_t d = 0; d < drivers && k->counts; d++)
-			if (rows[d].name == k->driver) {
-				offer_as(n, k->extended, rows[d].milli, rows, &count);
-				offer_as(n, k->implicit, rows[d].milli, rows, &count);
-			}
+		for (size_t d = 0; d < drivers; d++) {
+			int64_t milli = k->counts ? rows[d].milli : parts_of(n, rows[d].name) * WHOLE;
+			if (rows[d].name != k->driver || milli == 0)
+				continue;
+			offer_as(n, k->extended, milli, rows, &count);
+			offer_as(n, k->implicit, milli, rows, &count);
+		}
 	return count;
 }
 
@@ -385,6 +423,25 @@ static const char *row_driver(const struct cluster *c, const struct device_claim
 	return k->is_allocated ? k->asked->items[row].name : driver_of(c, k->asked->items[row].name, counts);
 }
 
+bool device_claim_is_counted(const struct cluster *c, const struct device_claim *k)
+{
+	bool counts = k->is_counted;
+	for (size_t i = 0; counts && i < intern_count(k->asked); i++)
+		row_driver(c, k, i, &counts);
+	return counts;
+}
+
+bool device_claim_has_drivers(const struct cluster *c, const struct device_claim *k, const struct resources *there)
+{
+	for (size_t i = 0; i < intern_count(k->asked); i++) {
+		bool unused = false;
+		const char *driver = row_driver(c, k, i, &unused);
+		if (driver != NULL && device_is_driver(driver) && resources_get(there, driver) == 0)
+			return false;
+	}
+	return true;
+}
+
 static const struct device_claim *claim_at(const struct cluster *c, const struct pod *p, size_t i)
 {
 	const struct claim *k = &p->shape->claims->items[i];
@@ -454,9 +511,10 @@ static void add_requested(const struct cluster *c, const struct resource *asked,
 	if (device_is_gpu(asked->name) || strchr(asked->name, '/') == NULL)
 		return;
 	for (size_t i = 0; (k = store_next(&c->device_classes, &i)) != NULL;)
-		if ((asked->name == k->extended || asked->name == k->implicit) && k->counts && k->driver != NULL &&
+		if ((asked->name == k->extended || asked->name == k->implicit) && k->driver != NULL &&
 		    device_is_driver(k->driver)) {
-			add_to(rows, count, k->driver, asked->milli);
+			/* How large a part is, the class does not say: no smaller than one slice. */
+			add_to(rows, count, k->driver, k->counts ? asked->milli : asked->milli / SLICES_OF_A_GPU);
 			return;
 		}
 }
@@ -537,11 +595,15 @@ void device_claims_shared(struct cluster *c, const struct pod *p, millis at)
 	}
 }
 
+static int64_t count_of(const struct device_request_record *q)
+{
+	return q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
+}
+
 /* Rows by class, each with what is surely asked for: 0 for all that there are. Admin access takes no device. */
 static void ask_for(struct cluster *c, const struct device_request_record *q, struct resource *rows, size_t *count)
 {
 	bool is_all = is_text(q->mode, "All");
-	int64_t wanted = q->count < 1 ? 1 : q->count > COUNT_MOST ? COUNT_MOST : q->count;
 	const char *class = intern_text(&c->intern, q->class);
 	size_t row = 0;
 	while (row < *count && rows[row].name != class)
@@ -552,7 +614,17 @@ static void ask_for(struct cluster *c, const struct device_request_record *q, st
 		return;
 	if (row == *count)
 		rows[(*count)++] = (struct resource){ class, 0 };
-	rows[row].milli += is_all ? 0 : wanted * WHOLE;
+	rows[row].milli += is_all ? 0 : count_of(q) * WHOLE;
+}
+
+/* What the scheduler would be content with: the alternative of the fewest devices. */
+static const struct device_request_record *least_of(const struct decoded_list *alternatives)
+{
+	const struct device_request_record *items = alternatives->items, *least = items;
+	for (size_t i = 1; i < alternatives->count; i++)
+		if (items[i].class != NULL && count_of(&items[i]) < count_of(least))
+			least = &items[i];
+	return least;
 }
 
 static size_t read_requests(struct cluster *c, struct device_claim *k, const struct resource_claim_record *r,
@@ -560,35 +632,35 @@ static size_t read_requests(struct cluster *c, struct device_claim *k, const str
 {
 	const struct device_request_record *requests = r->requests.items;
 	size_t count = 0;
-	k->is_plain = r->constraints.count == 0;
+	k->is_plain = k->is_counted = r->constraints.count == 0;
 	for (size_t i = 0; i < r->requests.count; i++) {
 		const struct device_request_record *q = &requests[i];
 		if (q->is_for_admin)
 			continue;
 		k->is_plain = k->is_plain && q->selectors.count == 0 && q->alternatives.count == 0;
 		if (q->class == NULL && q->alternatives.count > 0)
-			q = q->alternatives.items;
+			q = least_of(&q->alternatives);
 		if (q->class == NULL)
 			continue;
-		k->is_plain = k->is_plain && !is_text(q->mode, "All");
+		k->is_counted = k->is_counted && !is_text(q->mode, "All");
+		k->is_plain = k->is_plain && k->is_counted;
 		ask_for(c, q, rows, &count);
 	}
 	return count;
 }
 
-/* Rows by driver. NVIDIA names the parts of a GPU "gpu-0-mig-1g.10gb-...". */
+/* Rows by driver. */
 static size_t read_results(struct cluster *c, const struct resource_claim_record *r, struct resource *rows)
 {
-	static const char mig[] = "-mig-";
 	const struct device_result_record *results = r->results.items;
 	size_t count = 0;
 	for (size_t i = 0; i < r->results.count; i++) {
 		if (results[i].is_for_admin || results[i].driver == NULL || !device_is_driver(results[i].driver))
 			continue;
-		const char *part = results[i].device == NULL ? NULL : strstr(results[i].device, mig);
+		const char *part = results[i].device == NULL ? NULL : strstr(results[i].device, part_mark);
 		const char *driver = intern_text(&c->intern, results[i].driver);
 		size_t before = count;
-		add_to(rows, &count, driver, part == NULL ? WHOLE : mig_milli(part + sizeof mig - 1));
+		add_to(rows, &count, driver, part == NULL ? WHOLE : mig_milli(part + sizeof part_mark - 1));
 		if (count == before)
 			intern_drop(&c->intern, driver);
 	}
@@ -643,8 +715,8 @@ void cluster_device_claim_gone(struct cluster *c, struct object_uid uid, millis 
 static bool is_same_claim(const struct device_claim *a, const struct device_claim *b)
 {
 	return a->name == b->name && a->name_space == b->name_space && a->nodes == b->nodes && a->asked == b->asked &&
-	       a->is_allocated == b->is_allocated && a->is_plain == b->is_plain && is_uid(a->owner, b->owner) &&
-	       a->consumer_count == b->consumer_count &&
+	       a->is_allocated == b->is_allocated && a->is_plain == b->is_plain && a->is_counted == b->is_counted &&
+	       is_uid(a->owner, b->owner) && a->consumer_count == b->consumer_count &&
 	       memcmp(a->consumers, b->consumers, a->consumer_count * sizeof *a->consumers) == 0;
 }
 

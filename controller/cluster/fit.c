@@ -746,19 +746,49 @@ static bool reaches_volume(const struct fit *f, const struct volume_claim *k, co
 }
 
 /* What the scheduler said of it was said with the node and its devices there. */
-static bool was_heard_of(const struct fit *f, const struct node *n)
+static bool was_heard_of(const struct cluster *c, const struct node *n)
 {
-	return n->is_ready && n->gpu_at != 0 && f->cluster->followed_at - n->gpu_at > WAITING_IS_SLOW;
+	return n->is_ready && n->gpu_at != 0 && c->followed_at - n->gpu_at > WAITING_IS_SLOW;
 }
 
-/* A node of the group has room for it, and the scheduler does not take it: another like it would be no better. */
-static bool was_refused_by_group(const struct fit *f, const struct pod *p, int group)
+/* No device of it is used in part: those that are free are whole. */
+static bool is_whole_or_free(const struct node *n)
+{
+	return n->gpus_used_milli % 1000 == 0;
+}
+
+/*
+ * A node of the group has room for it, and the scheduler does not take it: another like it would be no better. A node
+ * where devices are used may lack just those that a claim wants of which it is not known how many: that says nothing.
+ */
+static bool was_refused_by_group(const struct cluster *c, const struct pod *p, const struct device_claim *k, int group)
 {
 	char unused[FIT_WHY_SIZE];
+	bool is_counted = k != NULL && device_claim_is_counted(c, k);
 	const struct node *n = NULL;
-	for (size_t i = 0; (n = store_next(&f->cluster->nodes, &i)) != NULL;) {
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
 		const struct fit_node there = fit_node_of(n);
-		if (n->is_known && n->group == group && was_heard_of(f, n) && fit_shape(p->shape, &there, unused))
+		bool has_room = n->gpus_used_milli == 0 || (is_counted && is_whole_or_free(n));
+		if (n->is_known && n->group == group && has_room && was_heard_of(c, n) &&
+		    fit_shape(p->shape, &there, unused))
+			return true;
+	}
+	return false;
+}
+
+/* The scheduler is believed where more is asked than a number of devices. */
+static bool is_for_scheduler(const struct cluster *c, const struct device_claim *k)
+{
+	return k == NULL || (!k->is_allocated && !device_claim_is_plain(c, k));
+}
+
+bool fit_was_refused(const struct cluster *c, const struct pod *p, int group)
+{
+	for (size_t i = 0; p->trouble == POD_UNSCHEDULABLE && i < intern_count(p->shape->claims); i++) {
+		const struct claim *of = &p->shape->claims->items[i];
+		const struct device_claim *k =
+			of->kind == CLAIM_DEVICE ? device_claim_find(c, p->namespace, of->name) : NULL;
+		if (k != NULL && is_for_scheduler(c, k) && was_refused_by_group(c, p, k, group))
 			return true;
 	}
 	return false;
@@ -773,9 +803,14 @@ static bool reaches_devices(const struct fit *f, const struct pod *p, const char
 	const struct device_claim *k = device_claim_find(f->cluster, p->namespace, name);
 	if (k != NULL && k->is_allocated)
 		return fit_requirements(k->nodes, n);
-	if (p->trouble != POD_UNSCHEDULABLE || (k != NULL && device_claim_is_plain(f->cluster, k)))
+	if (k != NULL && !device_claim_has_drivers(f->cluster, k, n->allocatable))
+		return false;
+	bool is_for_us = !is_for_scheduler(f->cluster, k);
+	if (p->trouble != POD_UNSCHEDULABLE || (is_for_us && (n->node == NULL || is_whole_or_free(n->node))))
 		return true;
-	return n->node == NULL ? !was_refused_by_group(f, p, n->group) : !was_heard_of(f, n->node);
+	if (n->node != NULL)
+		return !was_heard_of(f->cluster, n->node);
+	return !pod_is_refused_by(f->cluster, p, n->group) && !was_refused_by_group(f->cluster, p, k, n->group);
 }
 
 static bool fits_claims(const struct fit *f, const struct pod *p, const struct fit_node *n, char *why)

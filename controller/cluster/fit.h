@@ -60,6 +60,9 @@ enum fit_verdict fit_anywhere(const struct fit *f, const struct pod *p, char why
 /* After fit_anywhere() said FIT_MAY. */
 bool fit_pod(struct fit *f, const struct pod *p, const struct fit_node *n, char why[FIT_WHY_SIZE]);
 
+/* A node of the group has room for the pod, and the scheduler gives it none of its devices. */
+bool fit_was_refused(const struct cluster *c, const struct pod *p, int group);
+
 /* A node to come is there from now on; until it is taken away, the youngest first, and nobody sits there any more. */
 void fit_add(struct fit *f, const struct fit_node *n);
 void fit_take_away(struct fit *f, const struct fit_node *n);

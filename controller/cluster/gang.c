@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const millis LEADER_ALONE = 15 * SECOND;
+
 static struct workload *find(const struct cluster *c, struct object_uid uid)
 {
 	return model_find_uid(&c->workloads, uid);
@@ -39,6 +41,16 @@ static bool is_gang_job(const struct workload_record *r)
 	return is_text(r->completion_mode, "Indexed") && r->parallelism > 1 && r->completions == r->parallelism;
 }
 
+/* Else some of its pods are made only when others run or are done: those that there are are what it needs. */
+static bool is_made_at_once(const struct workload_record *r)
+{
+	const struct part_record *parts = r->parts.items;
+	bool is_ordered = is_text(r->order, "InOrder") && r->parts.count > 1;
+	for (size_t i = 0; i < r->parts.count; i++)
+		is_ordered = is_ordered || parts[i].after.count > 0;
+	return !is_ordered;
+}
+
 static void read_workload(struct workload *w, const struct workload_record *r)
 {
 	const struct condition_record *admitted = condition_of(&r->conditions, "Admitted");
@@ -55,6 +67,10 @@ static void read_workload(struct workload *w, const struct workload_record *r)
 	case CLUSTER_KUEUE_WORKLOADS:
 		w->is_suspended = admitted == NULL || !is_text(admitted->status, "True");
 		w->size = sum_of_parts(r);
+		break;
+	case CLUSTER_JOB_SETS:
+		w->size = sum_of_parts(r);
+		w->is_gang = is_made_at_once(r);
 		break;
 	default:
 		w->size = sum_of_parts(r);
@@ -202,6 +218,15 @@ static void count_pod(struct gang *g, const struct pod *p)
 		g->since = p->created_at;
 }
 
+/* Nobody said how many they are: those that there are. Nor does a leader's size hold as long as it is alone: its
+ * workers may be made only once it has its place, or serves. */
+static void settle(const struct cluster *c, struct gang *g)
+{
+	bool is_alone = g->kind == GANG_LEADER_WORKER_SET && g->exist == 1 && c->followed_at - g->since > LEADER_ALONE;
+	if (g->size <= 0 || is_alone)
+		g->size = g->exist;
+}
+
 struct gang_table gang_table_make(const struct cluster *c, struct arena *a)
 {
 	struct gang_table t = { .store = { .hash_offset = offsetof(struct gang_entry, hash) } };
@@ -226,6 +251,9 @@ struct gang_table gang_table_make(const struct cluster *c, struct arena *a)
 			e->gang.size = of.size;
 		count_pod(&e->gang, p);
 	}
+	struct gang_entry *e = NULL;
+	for (size_t i = 0; (e = store_next(&t.store, &i)) != NULL;)
+		settle(c, &e->gang);
 	return t;
 }
 
@@ -234,23 +262,13 @@ void gang_table_release(struct gang_table *t)
 	store_release(&t->store);
 }
 
-/* Nobody said how many they are: those that there are. */
-static void settle(struct gang *g)
-{
-	if (g->size <= 0)
-		g->size = g->exist;
-}
-
 const struct gang *gang_table_find(const struct gang_table *t, const struct cluster *c, const struct pod *p)
 {
 	struct gang_of_pod of = gang_of(c, p);
 	if (of.kind == GANG_NONE)
 		return NULL;
 	struct gang_entry *e = entry_of(t, (struct gang_key){ of.kind, p->namespace, of.name });
-	if (e == NULL)
-		return NULL;
-	settle(&e->gang);
-	return &e->gang;
+	return e == NULL ? NULL : &e->gang;
 }
 
 bool gang_is_whole(const struct gang *g)
@@ -274,7 +292,6 @@ struct gang *cluster_gangs(const struct cluster *c, struct arena *a, size_t *cou
 	struct gang_entry *e = NULL;
 	*count = 0;
 	for (size_t i = 0; (e = store_next(&t.store, &i)) != NULL;) {
-		settle(&e->gang);
 		if (e->gang.size > 1)
 			gangs[(*count)++] = e->gang;
 	}

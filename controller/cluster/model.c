@@ -834,6 +834,7 @@ static const struct field namespace_fields[] = {
 const struct record_spec namespace_spec = RECORD(struct namespace_record, namespace_fields);
 
 static const struct field device_fields[] = {
+	FIELD(struct device_record, name, FIELD_STRING, "name"),
 	FIELD(struct device_record, type, FIELD_STRING, "attributes>type>string"),
 	FIELD(struct device_record, profile, FIELD_STRING, "attributes>profile>string"),
 	LIST(struct device_record, taints, "taints", taint_spec),
@@ -923,11 +924,13 @@ const struct record_spec job_spec = RECORD(struct workload_record, job_fields);
 static const struct field replicated_job_fields[] = {
 	FIELD(struct part_record, replicas, FIELD_INT, "replicas"),
 	FIELD(struct part_record, parallelism, FIELD_INT, "template>spec>parallelism"),
+	LIST(struct part_record, after, "dependsOn", gate_spec),
 };
 static const struct record_spec replicated_job_spec = RECORD(struct part_record, replicated_job_fields);
 
 static const struct field job_set_fields[] = {
 	FIELD(struct workload_record, is_suspended, FIELD_BOOL, "spec>suspend"),
+	FIELD(struct workload_record, order, FIELD_STRING, "spec>startupPolicy>startupPolicyOrder"),
 	LIST(struct workload_record, parts, "spec>replicatedJobs", replicated_job_spec),
 };
 const struct record_spec job_set_spec = RECORD(struct workload_record, job_set_fields);
@@ -1094,6 +1097,15 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	}
 }
 
+static void needed_read(void *user)
+{
+	const struct cluster_reader *r = user;
+	const struct cluster_event event = { .what = CLUSTER_NEEDED_READ };
+	r->cluster->generation++;
+	if (r->cluster->on_change != NULL)
+		r->cluster->on_change(r->cluster->on_change_user, &event);
+}
+
 static struct watch *start(struct cluster *c, enum cluster_kind kind)
 {
 	bool is_events = kind == CLUSTER_NODE_EVENTS;
@@ -1107,6 +1119,7 @@ static struct watch *start(struct cluster *c, enum cluster_kind kind)
 		.silence = is_events ? EVENT_SILENCE : 0,
 		.on_object = seen,
 		.on_gone = gone,
+		.on_synced = kind >= CLUSTER_VOLUME_CLAIMS ? needed_read : NULL,
 		.user = &c->watches->readers[kind],
 	};
 	return watch_start(c->watches->api, &spec);

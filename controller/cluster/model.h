@@ -77,14 +77,15 @@ enum cluster_change {
 	CLUSTER_POD_STARTED,   /* its containers run: the image is there */
 	CLUSTER_POD_READY,
 	CLUSTER_POD_CHANGED,
-	CLUSTER_POD_GONE, /* still valid inside the callback */
+	CLUSTER_POD_GONE,    /* still valid inside the callback */
+	CLUSTER_NEEDED_READ, /* what a pod that waits names was listed: volumes, their classes, namespaces */
 	CLUSTER_CHANGE_COUNT
 };
 
 struct cluster_event {
 	enum cluster_change what;
-	const struct node *node; /* NULL for pods */
-	const struct pod *pod;	 /* NULL for nodes */
+	const struct node *node; /* NULL where it is of none */
+	const struct pod *pod;	 /* likewise */
 	millis at;		 /* arrival, or the object's time when it was listed */
 	bool is_listed;
 };
@@ -303,6 +304,15 @@ void cluster_follow_waiting(struct cluster *c, millis now);
 
 /* Only pods that ask for GPUs or belong to a pool. */
 struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count);
+
+/* A pod that waits and gets nothing. */
+struct pod_note {
+	const struct pod *pod;
+	const char *text; /* why, until the model changes */
+	size_t turn;	  /* how many older ones ask for the same */
+};
+/* The oldest of each kind first, then the second of each, and so on. */
+struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count);
 
 enum gang_kind {
 	GANG_NONE,

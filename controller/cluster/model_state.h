@@ -123,12 +123,13 @@ struct quota_record {
 /* Jobs, JobSets, PodGroups and Kueue's Workloads: whatever says how many pods belong together. */
 struct part_record {
 	int64_t count, replicas, parallelism;
+	struct decoded_list after; /* of struct text_record: parts that are begun before it */
 };
 struct workload_record {
 	struct decoded_list owners; /* of struct owner_record */
 	struct decoded_map annotations;
 	int64_t parallelism, completions, least;
-	const char *completion_mode;
+	const char *completion_mode, *order;
 	bool is_suspended;
 	struct decoded_list parts;	/* of struct part_record: replicatedJobs, podSets */
 	struct decoded_list conditions; /* of struct condition_record */
@@ -155,6 +156,7 @@ struct namespace_record {
 
 /* Devices by claim (resource.k8s.io/v1). */
 struct device_record {
+	const char *name;
 	const char *type, *profile; /* attributes of NVIDIA's driver: "gpu" or "mig", "1g.10gb"; NULL: not told */
 	struct decoded_list taints; /* of struct taint_record */
 };
@@ -348,6 +350,7 @@ struct device_slice {
 	int64_t generation,
 		slice_count; /* the slices of one generation of a pool, once all are there, are what it has */
 	int64_t milli;	     /* of whole GPUs */
+	int64_t parts;	     /* of GPUs, that could be given at once */
 	bool has_barred;     /* devices are tainted */
 };
 struct device_class {
@@ -368,12 +371,17 @@ struct device_claim {
 	size_t consumer_count;
 	struct object_uid owner; /* the pod that it was made for; 0 without */
 	bool is_allocated;
-	bool is_plain; /* so many whole devices of a class, and nothing else is asked of them */
+	bool is_plain;	 /* so many whole devices of a class, and nothing else is asked of them */
+	bool is_counted; /* so many devices, that need not go together */
 };
 /* NULL without; texts by their interned addresses. */
 const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name);
 /* Whether nothing but the number of free devices decides on which nodes it may be allocated. */
 bool device_claim_is_plain(const struct cluster *c, const struct device_claim *k);
+/* Whether it asks for so many whole GPUs, whatever else it asks of them. */
+bool device_claim_is_counted(const struct cluster *c, const struct device_claim *k);
+/* Whether there are devices of each driver that it asks for, however many. */
+bool device_claim_has_drivers(const struct cluster *c, const struct device_claim *k, const struct resources *there);
 bool device_claims_gpus(const struct cluster *c, const struct pod *p);
 enum { DEVICE_DRIVERS_MOST = 8, DEVICE_ROWS_MOST = 4 * DEVICE_DRIVERS_MOST };
 /* What the pod's claims ask for or hold by driver, a shared claim in equal parts; returns how many rows. Drivers are
@@ -487,6 +495,15 @@ struct placed {
 	const char *full;
 	bool is_done;
 };
+/* Node groups whose machines did not help a pod, the youngest of them: no more are bought for it, until. */
+enum { REFUSALS_MOST = 8 };
+struct pod_refusals {
+	struct refusal {
+		uint64_t group;	     /* hash of its name */
+		millis since, until; /* since: it has been so at each look; 0: it is not so now */
+		int count;
+	} items[REFUSALS_MOST];
+};
 struct placement {
 	struct arena arena;
 	struct placed *items; /* in the order of the scheduler */
@@ -496,6 +513,7 @@ struct placement {
 	uint64_t generation;
 	bool is_made;
 };
+bool pod_is_refused_by(const struct cluster *c, const struct pod *p, int group);
 const struct placement *cluster_placement(const struct cluster *c);
 
 struct gang_of_pod {

@@ -46,22 +46,46 @@ static struct fit_node *find(struct fit *f, const struct pod *p, struct fit_node
 	return NULL;
 }
 
-/* Who waits, whoever it is, may get its place first. Of many that are alike one is asked about that finds none. */
-static void seat_those_that_wait(const struct cluster *c, struct fit *f, struct fit_node *nodes, size_t count)
+/* Where those sit who wait. Of many that are alike one is asked about that finds no place. */
+struct seating {
+	struct fit *fit;
+	struct fit_node *nodes;
+	size_t count;
+	const struct pod_shape *refused[REFUSED_MOST];
+	size_t refused_count;
+};
+
+static void seat(struct seating *s, const struct pod *p)
 {
 	char unused[FIT_WHY_SIZE];
-	const struct pod_shape *refused[REFUSED_MOST];
-	size_t refused_count = 0;
-	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
-		bool is_known = p->state != POD_UNSCHEDULED;
-		for (size_t i = 0; i < refused_count; i++)
-			is_known = is_known || refused[i] == p->shape;
-		struct fit_node *n = is_known ? NULL : find(f, p, nodes, count, unused);
-		if (n != NULL)
-			fit_sit(f, p, n);
-		else if (!is_known && refused_count < REFUSED_MOST)
-			refused[refused_count++] = p->shape;
-	}
+	for (size_t i = 0; i < s->refused_count; i++)
+		if (s->refused[i] == p->shape)
+			return;
+	struct fit_node *n = find(s->fit, p, s->nodes, s->count, unused);
+	if (n != NULL)
+		fit_sit(s->fit, p, n);
+	else if (s->refused_count < REFUSED_MOST)
+		s->refused[s->refused_count++] = p->shape;
+}
+
+/* All nodes were asked about it already. Of a gang, or given up, it may get a place all the same. */
+static bool has_none(const struct placed *w)
+{
+	bool may = w->placing == PLACING_NOT_YET || w->placing == PLACING_INCOMPLETE || w->placing == PLACING_THERE;
+	return !may && w->gang == NULL && w->pod->given_up_until == 0;
+}
+
+/* Who waits, whoever it is, may get its place first. */
+static void seat_those_that_wait(const struct cluster *c, struct fit *f, struct fit_node *nodes, size_t count)
+{
+	const struct placement *waiting = cluster_placement(c);
+	struct seating s = { .fit = f, .nodes = nodes, .count = count };
+	for (size_t i = 0; i < waiting->count; i++)
+		if (!has_none(&waiting->items[i]))
+			seat(&s, waiting->items[i].pod);
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
+		if (p->state == POD_UNSCHEDULED && !pod_is_ours(p))
+			seat(&s, p);
 }
 
 static const char *say_where(struct arena *a, size_t pods, const struct fit_node *nodes, const bool *is_used,

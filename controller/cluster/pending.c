@@ -1,6 +1,7 @@
 /* Pods that wait for a node: where the scheduler's filters would put them, who could give more, and why nobody can. */
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fnv1a.h"
 #include "controller/cluster/fit.h"
 #include "controller/cluster/model_state.h"
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_GROUPS = 3, EXAMPLES_MOST = 64, HOST_SIZE = 32 };
+enum { WHY_GROUPS = 3, EXAMPLES_MOST = 64, HOST_SIZE = 32, DOUBLED_MOST = 4 };
 
 /* --- what a new node of a group would be --- */
 
@@ -158,11 +159,17 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 	}
 }
 
+/* Pods with claims of their own are each a kind of its own, and ask every node: most are known at a glance. */
+static bool is_full(const struct node *n)
+{
+	return n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
+}
+
 static struct fit_node *find_there(struct round *r, const struct pod *p)
 {
 	char unused[FIT_WHY_SIZE];
 	for (size_t i = 0; i < r->node_count; i++)
-		if (fit_pod(r->fit, p, &r->nodes[i], unused))
+		if (!(p->gpus_milli > 0 && is_full(r->nodes[i].node)) && fit_pod(r->fit, p, &r->nodes[i], unused))
 			return &r->nodes[i];
 	return NULL;
 }
@@ -278,6 +285,17 @@ static const char *say_given_up(struct round *r, const struct pod *p)
 	return text_of(r, &out);
 }
 
+/* NULL as long as the others may be about to come, or are held back. */
+static const char *say_incomplete(struct round *r, const struct pod *p, const struct gang *g)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	if (g->is_suspended || r->cluster->followed_at - p->created_at < WAITING_IS_SLOW)
+		return NULL;
+	buf_printf(&out, "%" PRId64 " of %" PRId64 " pods of its gang %s exist: no machine is bought before all do",
+		   g->exist, g->size, g->name);
+	return text_of(r, &out);
+}
+
 /* --- who waits --- */
 
 /* Pods that ask for the same. */
@@ -293,6 +311,7 @@ struct kind {
 	bool has_terms;			   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
+	size_t notes; /* given out so far */
 };
 
 static bool is_kind(const void *item, const void *key)
@@ -478,21 +497,23 @@ static bool has_place(enum placing placing)
 	return placing == PLACING_THERE || placing == PLACING_COMING || placing == PLACING_NEW;
 }
 
-/* All of a gang that waits, or none: part of it would hold machines for nothing. */
+/* As many of a gang as it needs at once, or none: less would hold machines for nothing. */
 static void place_gang(struct round *r, struct placed *items, size_t count, size_t first)
 {
 	size_t seats = r->seat_count, added = r->added_count;
 	const struct gang *gang = items[first].gang;
 	const struct placed *worst = NULL;
+	int64_t together = gang->running;
 	for (size_t i = first; i < count; i++) {
 		if (items[i].gang != gang)
 			continue;
 		place(r, &items[i]);
 		items[i].is_done = true;
+		together += has_place(items[i].placing);
 		if (!has_place(items[i].placing) && (worst == NULL || worst->placing != PLACING_NOWHERE))
 			worst = &items[i];
 	}
-	if (worst == NULL)
+	if (worst == NULL || together >= gang->size)
 		return;
 	stand_up(r, seats, added);
 	CLEANUP(buf_release) struct buf why = { 0 };
@@ -553,6 +574,7 @@ static void place_all(struct round *r, struct placement *out)
 			w->placing = PLACING_INCOMPLETE;
 			w->why = w->kind->fitting_count == 0 ? say_why(r, w->pod, w->kind->groups, w->kind->group_count)
 							     : NULL;
+			w->slow = say_incomplete(r, w->pod, w->gang);
 		} else if (w->gang != NULL) {
 			place_gang(r, out->items, out->count, i);
 		} else {
@@ -708,6 +730,40 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 	return shapes;
 }
 
+static const char *note_of(const struct cluster *c, const struct placed *w, struct arena *a)
+{
+	const char *stray = w->why == NULL ? say_stray(c, w, a) : NULL;
+	if (w->why != NULL)
+		return w->why;
+	return stray != NULL ? stray : w->placing == PLACING_STRANDED ? w->full : w->slow;
+}
+
+static int by_note_turn(const void *a, const void *b)
+{
+	const struct pod_note *x = a, *y = b;
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return x->pod == y->pod ? 0 : is_before(x->pod, y->pod) ? -1 : 1;
+}
+
+struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count)
+{
+	const struct placement *p = cluster_placement(c);
+	struct pod_note *notes = arena_array(a, struct pod_note, p->count);
+	*count = 0;
+	for (size_t i = 0; i < p->count; i++)
+		p->items[i].kind->notes = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct placed *w = &p->items[i];
+		const char *text = note_of(c, w, a);
+		if (text != NULL)
+			notes[(*count)++] = (struct pod_note){ w->pod, text, w->kind->notes++ };
+	}
+	if (*count > 1)
+		qsort(notes, *count, sizeof *notes, by_note_turn);
+	return notes;
+}
+
 /* --- those that stay although there is a place for them --- */
 
 /* Its scheduler may have been away, and is there again: it has bound somebody since. */
@@ -718,7 +774,6 @@ static bool is_tried_again(const struct cluster *c, const struct pod *p, millis 
 
 static void follow(const struct cluster *c, struct pod *p, enum placing placing, millis now)
 {
-	enum { DOUBLED_MOST = 4 };
 	bool is_unseen = placing == PLACING_NOT_YET && !p->is_looked_at;
 	if (p->given_up_until != 0) {
 		if (is_tried_again(c, p, now))
@@ -738,12 +793,72 @@ static void follow(const struct cluster *c, struct pod *p, enum placing placing,
 	p->given_up_count += p->given_up_count < DOUBLED_MOST;
 }
 
+/* --- and those whom machines of a group did not help --- */
+
+/* That of the group; else, to be taken for it, the one that ends first. */
+static struct refusal *refusal_of(struct pod_refusals *r, uint64_t group)
+{
+	struct refusal *found = &r->items[0];
+	for (size_t i = 0; i < REFUSALS_MOST; i++) {
+		if (r->items[i].group == group)
+			return &r->items[i];
+		if (r->items[i].until < found->until)
+			found = &r->items[i];
+	}
+	return found;
+}
+
+static uint64_t group_mark(const struct cluster *c, int group)
+{
+	return fnv1a_text(FNV1A_START, c->groups[group].name);
+}
+
+bool pod_is_refused_by(const struct cluster *c, const struct pod *p, int group)
+{
+	if (p->refusals == NULL)
+		return false;
+	const struct refusal *r = refusal_of(p->refusals, group_mark(c, group));
+	return r->group == group_mark(c, group) && c->followed_at < r->until;
+}
+
+/* Room that was just made may not have been looked at: only what lasts is a refusal. */
+static void note_refusal(struct refusal *r, bool is_refused, millis now)
+{
+	if (!is_refused || r->since == 0)
+		r->since = is_refused ? now : 0;
+	if (r->since == 0 || now - r->since < WAITING_IS_SLOW)
+		return;
+	if (now >= r->until)
+		r->count += r->count <= DOUBLED_MOST;
+	r->until = now + (WAITING_AGAIN << (r->count - 1));
+}
+
+static void note_refusals(const struct cluster *c, struct pod *p, const struct kind *k, millis now)
+{
+	for (size_t i = 0; i < k->group_count; i++) {
+		bool is_refused = fit_was_refused(c, p, k->groups[i]);
+		if (p->refusals == NULL && !is_refused)
+			continue;
+		if (p->refusals == NULL)
+			p->refusals = xcalloc(1, sizeof *p->refusals);
+		uint64_t group = group_mark(c, k->groups[i]);
+		struct refusal *r = refusal_of(p->refusals, group);
+		if (r->group != group && is_refused)
+			*r = (struct refusal){ .group = group };
+		if (r->group == group)
+			note_refusal(r, is_refused, now);
+	}
+}
+
 void cluster_follow_waiting(struct cluster *c, millis now)
 {
 	c->heeds_schedulers = true;
 	c->followed_at = now;
 	const struct placement *p = cluster_placement(c);
-	for (size_t i = 0; i < p->count; i++)
-		follow(c, (struct pod *)(uintptr_t)p->items[i].pod, p->items[i].placing, now);
+	for (size_t i = 0; i < p->count; i++) {
+		struct pod *pod = (struct pod *)(uintptr_t)p->items[i].pod;
+		follow(c, pod, p->items[i].placing, now);
+		note_refusals(c, pod, p->items[i].kind, now);
+	}
 	c->generation++;
 }

@@ -15,10 +15,15 @@ const char *pod_label(const struct pod *p, const char *key)
 	return label_set_get(p->labels, key);
 }
 
+void uid_text(const uint64_t uid[2], char text[37])
+{
+	snprintf(text, 37, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, uid[0] >> 32,
+		 uid[0] >> 16 & 0xffff, uid[0] & 0xffff, uid[1] >> 48, uid[1] & 0xffffffffffff);
+}
+
 void pod_uid_text(const struct pod *p, char text[37])
 {
-	snprintf(text, 37, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, p->uid[0] >> 32,
-		 p->uid[0] >> 16 & 0xffff, p->uid[0] & 0xffff, p->uid[1] >> 48, p->uid[1] & 0xffffffffffff);
+	uid_text(p->uid, text);
 }
 
 bool pod_is_ours(const struct pod *p)
@@ -170,6 +175,7 @@ void pod_release(struct cluster *c, struct pod *p)
 	intern_drop(&c->intern, p->trouble_text);
 	intern_drop(&c->intern, p->namespace);
 	free((void *)(uintptr_t)p->name);
+	free(p->refusals);
 	free(p);
 }
 
@@ -545,10 +551,10 @@ static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
 	return p;
 }
 
-/* Of what is over, only what asked for GPUs is worth remembering, and what has pulled. */
+/* Of what is over, only what asked for GPUs is worth remembering, what has pulled, and who is of a gang. */
 static bool is_worth_keeping(const struct pod *p)
 {
-	return p->state != POD_FINISHED || p->has_gpus || p->is_prefetch;
+	return p->state != POD_FINISHED || p->has_gpus || p->is_prefetch || p->gang_kind != GANG_NONE;
 }
 
 bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)

@@ -110,6 +110,7 @@ struct pod {
 	/* private to the model */
 	millis offered_at, given_up_until; /* it fits a node that there is, since; is not waited for, until */
 	int given_up_count;
+	struct pod_refusals *refusals;	    /* NULL without */
 	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
@@ -121,6 +122,7 @@ struct pod {
 /* The value of a label, NULL without. */
 const char *pod_label(const struct pod *p, const char *key);
 /* "9f1c...-...": into 37 bytes. */
+void uid_text(const uint64_t uid[2], char text[37]);
 void pod_uid_text(const struct pod *p, char text[37]);
 /* Asks for GPUs or belongs to a pool. */
 bool pod_is_ours(const struct pod *p);

@@ -9,6 +9,8 @@
 
 /* A limit that holds for long, or comes and goes, is told so often. */
 static const millis LIMIT_AGAIN = 15 * MINUTE;
+/* So that what pools have to tell finds room beside them. */
+enum { TOLD_PODS_MOST = EVENT_QUEUE / 2 };
 
 /* What an event about a pool regards: the WarmPool, else what we scale, else the namespace. */
 static struct event about(const struct controller *c, size_t pool)
@@ -205,21 +207,22 @@ static void tell_limit(struct controller *c, size_t pool)
 static void tell_unschedulable(struct controller *c)
 {
 	size_t count;
+	char uid[37];
 	CLEANUP(arena_release) struct arena a = { 0 };
-	const struct pending_shape *shapes = cluster_pending(c->cluster, &a, &count);
+	const struct pod_note *notes = cluster_pod_notes(c->cluster, &a, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		const struct pending_shape *s = &shapes[i];
-		const char *note = s->why ? s->why : s->stray ? s->stray : s->is_stranded ? s->full : s->slow;
-		if (note && s->example)
-			events_tell(c->events, &(struct event){ .api_version = "v1",
-								.kind = "Pod",
-								.name_space = s->namespace,
-								.name = s->example->name,
-								.is_warning = true,
-								.reason = "NotTriggerScaleUp",
-								.action = "ScaleUp",
-								.note = note });
+	for (size_t i = 0; i < count && i < TOLD_PODS_MOST; i++) {
+		const struct pod *p = notes[i].pod;
+		pod_uid_text(p, uid);
+		events_tell(c->events, &(struct event){ .api_version = "v1",
+							.kind = "Pod",
+							.name_space = p->namespace,
+							.name = p->name,
+							.uid = uid,
+							.is_warning = true,
+							.reason = "NotTriggerScaleUp",
+							.action = "ScaleUp",
+							.note = notes[i].text });
 	}
 }
 

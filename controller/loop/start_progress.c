@@ -329,15 +329,20 @@ static void tell_stuck(struct controller *c, const struct start *s, const char *
 	const struct machine *m = node_group_machine(c->groups[group], s->machine);
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 
+	char uid[37];
+
 	events_tell_pool(c, s->pool, (struct pool_event){ "NodeStuck", "Replace", true }, "%s", why);
-	if (n && n->is_known)
-		events_tell(c->events, &(struct event){ .api_version = "v1",
-							.kind = "Node",
-							.name = n->name,
-							.is_warning = true,
-							.reason = "NodeStuck",
-							.action = "Replace",
-							.note = why });
+	if (!n || !n->is_known)
+		return;
+	uid_text(n->uid, uid);
+	events_tell(c->events, &(struct event){ .api_version = "v1",
+						.kind = "Node",
+						.name = n->name,
+						.uid = uid,
+						.is_warning = true,
+						.reason = "NodeStuck",
+						.action = "Replace",
+						.note = why });
 }
 
 static void end_stuck(struct controller *c, size_t index, millis now)

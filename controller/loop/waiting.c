@@ -135,9 +135,14 @@ void waiting_again(struct controller *c)
 	timer_start(c->loop, &w->timer, clock_real(c->clock, due - now), fire);
 }
 
+static bool is_news(const struct controller *c, const struct cluster_event *e)
+{
+	return e->pod ? e->what != CLUSTER_POD_GONE && is_unserved(c, e->pod) : e->what == CLUSTER_NEEDED_READ;
+}
+
 void waiting_pod(struct controller *c, const struct cluster_event *e)
 {
-	if (e->pod && e->what != CLUSTER_POD_GONE && leads(c) && is_unserved(c, e->pod))
+	if (leads(c) && is_news(c, e))
 		waiting_again(c);
 }
 

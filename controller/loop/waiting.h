@@ -16,7 +16,7 @@ struct waiting {
 	bool has_decided; /* at */
 };
 
-/* A pod changed; the loop calls it for each. */
+/* A pod changed, or what one waits for was read; the loop calls it for each change. */
 void waiting_pod(struct controller *c, const struct cluster_event *e);
 /* What was bought for them was refused, while we lead: another node group may have it. */
 void waiting_again(struct controller *c);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/quantity.h"
+#include "base/resource.h"
 #include "controller/manifest/cron.h"
 
 #include <string.h>
@@ -633,7 +634,7 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 	check_first_lead_time(d, s);
 }
 
-/* Extended resources, and whole numbers of them. */
+/* Extended resources or drivers of GPUs, and whole numbers of them. */
 static void check_resources(struct draft *d, const struct group_text *g)
 {
 	const struct yaml_node *map = g->resources.count ? yaml_child(g->node, "resources") : NULL;
@@ -641,10 +642,12 @@ static void check_resources(struct draft *d, const struct group_text *g)
 	for (size_t i = 0; map && i < g->resources.count; i++) {
 		const struct schema_label *r = &g->resources.items[i];
 		int64_t count = 0;
-		if (!strchr(r->key, '/'))
-			schema_find_key(d->findings, map, r->key, r->key,
-					"an extended resource as nodes offer it, like nvidia.com/mig-1g.10gb",
-					"processors and memory are those of the instance type");
+		if (!strchr(r->key, '/') && !device_is_driver(r->key))
+			schema_find_key(
+				d->findings, map, r->key, r->key,
+				"an extended resource as nodes offer it, like nvidia.com/mig-1g.10gb, or a driver "
+				"of GPUs by claim, like gpu.nvidia.com",
+				"processors and memory are those of the instance type");
 		else if (!whole_parse(r->value, strlen(r->value), &count) || count < 1 || count > 100000)
 			schema_find_key(d->findings, map, r->key, NULL, "a whole number from 1 to 100000 in quotes",
 					"say how many one node has");

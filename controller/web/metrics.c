@@ -433,7 +433,7 @@ static const struct metric pool_metrics[] = {
 	{ .name = "preheat_pool_stuck_starts_total", .type = METRIC_COUNTER, .of = OF_POOL, .labels = "namespace, pool, stage", .write = write_stuck,
 	  .help = "Starts given up because a stage passed its deadline." },
 	{ .name = "preheat_pool_unschedulable_pods", .of = OF_POOL, .labels = "namespace, pool, reason", .write = write_unschedulable,
-	  .help = "Pods that no machine would help, or that their scheduler does not place although they fit a node." },
+	  .help = "Pods that no machine would help, whose gang is not whole, or that their scheduler does not place although they fit a node." },
 	{ .name = "preheat_pool_problem", .of = OF_POOL, .labels = "namespace, pool, problem", .write = write_problems,
 	  .help = "1 while the pool has this problem (details: conditions of its WarmPool), else 0." },
 };

@@ -118,19 +118,38 @@ static void a_stream_of_pods_is_decided_on_every_second(void **state)
 	assert_in_range(assert_replays(replica_history(0)), 4, 6);
 }
 
+static const struct world_job of_volume = {
+	"j", "train", 1, true, 1, ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]", 0
+};
+
+/* What is said of its volume is read first, and only then it is known whether a machine helps. */
+static void a_pod_of_a_volume_is_bought_for_within_a_second(void **state)
+{
+	(void)state;
+	apiserver_create(KIND_VOLUME, value_of("{'metadata':{'name':'v'},'spec':{},'status':{'phase':'Bound'}}"));
+	apiserver_create(KIND_VOLUME_CLAIM,
+			 value_of("{'metadata':{'name':'models','namespace':'llm','annotations':"
+				  "{'pv.kubernetes.io/bind-completed':'yes'}},'spec':{'volumeName':'v'}}"));
+	replica_start(0, &alone);
+	run(40 * SECOND);
+	run_to_after_tick(200);
+	int64_t ticks = replica_published(0)->ticks;
+	world_job(&of_volume);
+	world_scheduler_looks();
+	world_run(SECOND);
+	assert_int_equal(train->desired, 1);
+	assert_int_equal(replica_published(0)->ticks, ticks);
+	ends_with(1, 1);
+}
+
 static void a_pod_that_no_machine_helps_is_no_event(void **state)
 {
-	static const struct world_job job = {
-		"j",  "train", 1,
-		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]",
-		0
-	};
 
 	(void)state;
 	replica_start(0, &alone);
 	run(40 * SECOND);
 	run_to_after_tick(200);
-	world_job(&job);
+	world_job(&of_volume);
 	world_scheduler_looks();
 	ends_with(0, 0);
 }
@@ -145,6 +164,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_pod_between_ticks_is_bought_for_within_a_second),
 		SCENARIO(a_hundred_pods_in_six_tenths_of_a_second_are_one_decision),
 		SCENARIO(a_stream_of_pods_is_decided_on_every_second),
+		SCENARIO(a_pod_of_a_volume_is_bought_for_within_a_second),
 		SCENARIO(a_pod_that_no_machine_helps_is_no_event),
 	};
 

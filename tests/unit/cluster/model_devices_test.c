@@ -14,7 +14,10 @@
 	"]}}"
 #define GPU	     "{'name':'gpu-0','attributes':{'type':{'string':'gpu'},'productName':{'string':'H100'}}}"
 #define MIG(profile) "{'name':'m','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}}}"
-#define TYPED(type)  "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
+#define MIG_OF(gpu, profile)                                                                                           \
+	"{'name':'" gpu "-mig-" profile "-0','attributes':{'type':{'string':'mig'},'profile':{'string':'" profile "'}" \
+	"}}"
+#define TYPED(type) "{'name':'t','attributes':{'type':{'string':'" type "'}}}"
 #define BARRED(effect) \
 	"{'name':'b','attributes':{'type':{'string':'gpu'}},'taints':[{'key':'k','effect':'" effect "'}]}"
 #define OTHER(driver)                                                  \
@@ -45,6 +48,12 @@ static const struct {
 	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG("1g.10gb") "," MIG("3g.40gb")) },
 	  1000 },
 	{ "GPUs that are cut up", { SLICE("s", "n", "n1", "1", "1", MIG("1g.10gb") "," MIG("3g.40gb")) }, 142 + 428 },
+	{ "one that may be cut up, by its name",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG_OF("gpu-0", "1g.10gb")) },
+	  1000 },
+	{ "a whole one beside one that is cut up",
+	  { SLICE("s", "n", "n1", "1", "1", GPU "," MIG_OF("gpu-1", "3g.40gb")) },
+	  1428 },
 	{ "the same slice again",
 	  { SLICE("s", "n", "n1", "1", "1", GPU), SLICE("s", "n", "n1", "2", "1", GPU "," GPU) },
 	  2000 },
@@ -189,6 +198,10 @@ static const struct {
 	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':2},{'name':'b',"
 	  "'deviceClassName':'gpu.amd.com','count':4}]}",
 	  2000, false },
+	{ "fewer of them where so many are not there", NULL,
+	  "{'name':'r','firstAvailable':[{'name':'a','deviceClassName':'gpu.nvidia.com','count':4},{'name':'b',"
+	  "'deviceClassName':'gpu.nvidia.com','count':1}]}",
+	  1000, false },
 	{ "no GPU", CLASS("nic", "device.driver == \\u0027dranet\\u0027"), EXACTLY("nic", ""), -1, false },
 	{ "a class that nobody knows", NULL, EXACTLY("nic", ""), -1, false },
 	{ "a network beside it", NULL, EXACTLY("gpu.nvidia.com", "") "," EXACTLY("nic", ""), 1000, false },
@@ -433,6 +446,40 @@ static void devices_are_requested_by_any_name_of_their_class(void **state)
 	}
 }
 
+#define WAITS_FOR(uid, resource)                                                                               \
+	"{'metadata':{'namespace':'a','name':'" uid "','uid':'" uid "'},'spec':{'containers':[{'resources':{'" \
+	"limits':{'" resource "':'1'}}}]},'status':{'phase':'Pending'}}"
+#define OFFERS_PARTS                                                                                                 \
+	"{'metadata':{'name':'c','uid':'c'},'spec':{'extendedResourceName':'nvidia.com/mig-1g.10gb','selectors':[{'" \
+	"cel':{'expression':'device.driver == \\u0027gpu.nvidia.com\\u0027 && "                                      \
+	"device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027'}}]}}"
+
+/* Each part is one, and two of them are on the node. */
+static void parts_of_gpus_are_requested_by_names_of_their_class(void **state)
+{
+	static const char *const pods[2][3] = {
+		{ WAITS_FOR("p", "nvidia.com/mig-1g.10gb"), WAITS_FOR("q", "nvidia.com/mig-1g.10gb"),
+		  WAITS_FOR("r", "nvidia.com/mig-1g.10gb") },
+		{ WAITS_FOR("p", "deviceclass.resource.kubernetes.io/c"),
+		  WAITS_FOR("q", "deviceclass.resource.kubernetes.io/c"),
+		  WAITS_FOR("r", "deviceclass.resource.kubernetes.io/c") },
+	};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		see_now(c, CLUSTER_DEVICE_CLASSES, OFFERS_PARTS);
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", MIG("1g.10gb") "," MIG("1g.10gb")));
+		see_now(c, CLUSTER_PODS, pods[i][0]);
+		see_now(c, CLUSTER_PODS, pods[i][1]);
+		assert_true(cluster_pod(c, "p")->has_gpus);
+		assert_int_equal(nodes_lacking(c), 0);
+		see_now(c, CLUSTER_PODS, pods[i][2]);
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+	}
+}
+
 static void free_devices_are_places_before_there_are_pods(void **state)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -481,6 +528,156 @@ static void machines_that_do_not_help_are_not_bought_again(void **state)
 	cluster_follow_waiting(c, 1000000 + 2 * MINUTE);
 	assert_int_equal(nodes_lacking(c), 0); /* nor would another */
 	cluster_free(c);
+}
+
+static void node_comes(struct cluster *c)
+{
+	see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+	see_now(c, CLUSTER_RESOURCE_SLICES, SLICE("s", "n", "n1", "1", "1", GPU));
+}
+
+static int64_t lacking_at(struct cluster *c, millis minutes)
+{
+	cluster_follow_waiting(c, 1000000 + minutes * MINUTE);
+	return nodes_lacking(c);
+}
+
+static void a_group_whose_machine_did_not_help_is_not_tried_for_an_hour(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"),
+		      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")), ""));
+	see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+	for (int hours = 1, at = 3; hours <= 4; hours *= 2) { /* each time for twice as long */
+		node_comes(c);
+		assert_int_equal(lacking_at(c, at), 0);
+		assert_int_equal(lacking_at(c, at + 1), 0);
+		cluster_node_gone(c, object_uid_of("n1"), 1);
+		cluster_slice_gone(c, object_uid_of("s"), 1);
+		assert_int_equal(lacking_at(c, at + 2), 0);
+		assert_int_equal(lacking_at(c, at + hours * 60), 0);
+		at += hours * 60 + 2;
+		assert_int_equal(lacking_at(c, at), 1);
+	}
+	cluster_free(c);
+}
+
+/* A device that was just given back may not have been looked at. */
+static void room_for_a_moment_refuses_nobody(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("k", OF_POD("p"),
+		      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]")), ""));
+	see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+	node_comes(c);
+	assert_int_equal(lacking_at(c, 5), 0);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS,
+		CLAIM("l", OF_POD("q"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON("n") FOR("q")));
+	see_now(c, CLUSTER_PODS, RUNS("q", "n", NAMES("l")));
+	assert_int_equal(lacking_at(c, 7), 1);
+	cluster_free(c);
+}
+
+#define MIG_CLASS                                                                   \
+	CLASS("mig.nvidia.com", "device.driver == \\u0027gpu.nvidia.com\\u0027 && " \
+				"device.attributes[\\u0027gpu.nvidia.com\\u0027].type == \\u0027mig\\u0027")
+#define ON_PART(node, device)                                                                                \
+	"'allocation':{'devices':{'results':[{'request':'r','driver':'gpu.nvidia.com','pool':'" node         \
+	"','device':'" device                                                                                \
+	"'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name','operator':'In','" \
+	"values':['" node "']}]}]}}"
+#define ONE_OF_TWO SLICE("s", "n", "n1", "1", "1", GPU "," GPU)
+
+/* A node that was there for long, of whose devices one is in use, and a pod whose scheduler finds none for its claim.
+ */
+static const struct {
+	const char *what, *slice, *used, *requests;
+	int64_t lacking;
+} refused[] = {
+	{ "all of a node", ONE_OF_TWO, "gpu-0", REQUESTS(EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'")), 1 },
+	{ "a part, where all are in use", SLICE("s", "n", "n1", "1", "1", MIG("3g.40gb")), "gpu-0-mig-3g.40gb-0-0",
+	  REQUESTS(EXACTLY("mig.nvidia.com", "")), 1 },
+	{ "some that go together", SLICE("s", "n", "n1", "1", "1", GPU "," GPU "," GPU "," GPU), "gpu-1",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'count':2")) ",'constraints':[{'matchAttribute':'gpu.nvidia.com/numa'}]",
+	  1 },
+	{ "one of a kind that the free one is not", ONE_OF_TWO, "gpu-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")), 0 },
+	{ "a whole one, where each is in use in part", ONE_OF_TWO, "gpu-0-mig-1g.10gb-0-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", "")), 1 },
+	{ "one of a kind, where each is in use in part", ONE_OF_TWO, "gpu-0-mig-1g.10gb-0-0",
+	  REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'true'}}]")), 1 },
+	{ "a whole one, and one is free", ONE_OF_TWO, "gpu-0", REQUESTS(EXACTLY("gpu.nvidia.com", "")), 0 },
+};
+
+static void a_node_in_use_speaks_for_its_group_where_devices_are_counted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		CLEANUP(buf_release) struct buf used = { 0 }, claim = { 0 };
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		buf_printf(
+			&used,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.nvidia.com", "")), ON_PART("n", "%s") FOR("p")),
+			refused[i].used);
+		buf_printf(&claim, CLAIM("l", OF_POD("q"), "%s", ""), refused[i].requests);
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_NODES, NODE("n", "n1"));
+		see_now(c, CLUSTER_RESOURCE_SLICES, refused[i].slice);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, used.text);
+		see_now(c, CLUSTER_PODS, RUNS("p", "n", NAMES("k")));
+		cluster_follow_waiting(c, 1000000 + 5 * MINUTE);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("q", NAMES("l")));
+		if (nodes_lacking(c) != refused[i].lacking)
+			fail_msg("%s: %lld", refused[i].what, (long long)nodes_lacking(c));
+		cluster_free(c);
+	}
+}
+
+/* Whoever has the domain of a driver names the plugin's resource after it. */
+static void a_driver_is_known_by_the_resource_of_its_plugin(void **state)
+{
+	static const char *const resources[] = { "gpu.intel.com/xe", "gpu.intel.com/i915", "gpu.intel.com" };
+	(void)state;
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
+		struct cluster *c = cluster_with_group(resources[i]);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"), REQUESTS(EXACTLY("gpu.intel.com", ",'count':2")), ""));
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+	}
+}
+
+/* Of which it is not known how many, where there are none at all. */
+static void a_claim_does_not_fit_where_there_are_no_devices(void **state)
+{
+	static const char *const requests[] = { REQUESTS(EXACTLY("gpu.nvidia.com", ",'allocationMode':'All'")),
+						REQUESTS(EXACTLY("mig.nvidia.com", "")) };
+	(void)state;
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+		CLEANUP(buf_release) struct buf claim = { 0 };
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		buf_printf(&claim, CLAIM("k", OF_POD("p"), "%s", ""), requests[i]);
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_NODES,
+			"{'metadata':{'name':'cpu','uid':'cpu'},'status':{'allocatable':{'cpu':'64'},"
+			"'conditions':[{'type':'Ready','status':'True'}]}}");
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 1);
+		cluster_free(c);
+		c = cluster_with_group("amd.com/gpu"); /* nor on a new node whose driver is another */
+		see_now(c, CLUSTER_DEVICE_CLASSES, MIG_CLASS);
+		see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		assert_int_equal(nodes_lacking(c), 0);
+		cluster_free(c);
+	}
 }
 
 /* --- whatever the order --- */
@@ -638,9 +835,15 @@ int main(void)
 		cmocka_unit_test(a_new_node_is_thought_of_with_its_devices),
 		cmocka_unit_test(a_claim_that_was_not_read_may_hold_gpus),
 		cmocka_unit_test(devices_are_requested_by_any_name_of_their_class),
+		cmocka_unit_test(parts_of_gpus_are_requested_by_names_of_their_class),
 		cmocka_unit_test(free_devices_are_places_before_there_are_pods),
 		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
+		cmocka_unit_test(a_group_whose_machine_did_not_help_is_not_tried_for_an_hour),
+		cmocka_unit_test(room_for_a_moment_refuses_nobody),
+		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
+		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),
+		cmocka_unit_test(a_driver_is_known_by_the_resource_of_its_plugin),
 		cmocka_unit_test(the_order_of_events_is_of_no_account),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,23 @@ static const struct {
 	  5,
 	  GANG_JOB_SET,
 	  5 },
+	{ "a JobSet, some of whose Jobs come after others",
+	  { { CLUSTER_JOB_SETS,
+	      "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'replicatedJobs':[{'name':'i'},{'"
+	      "replicas':2,'dependsOn':[{'name':'i','status':'Complete'}]}]}}" } },
+	  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
+	  2,
+	  2,
+	  GANG_JOB_SET,
+	  2 },
+	{ "a JobSet whose Jobs start one after the other",
+	  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'startupPolicy':{"
+				"'startupPolicyOrder':'InOrder'},'replicatedJobs':[{},{'replicas':2}]}}" } },
+	  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
+	  2,
+	  2,
+	  GANG_JOB_SET,
+	  2 },
 	{ "a JobSet, suspended",
 	  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'suspend':true,"
 				"'replicatedJobs':[{'replicas':2}]}}" } },
@@ -183,6 +200,103 @@ static void counts_whole_gangs_only(void **state)
 	}
 }
 
+static int64_t pods_lacking(const struct cluster *c, struct arena *a)
+{
+	size_t count = 0;
+	int64_t lacking = 0;
+	const struct pending_shape *shapes = cluster_pending(c, a, &count);
+	for (size_t i = 0; i < count; i++)
+		lacking += shapes[i].is_incomplete_gang ? 0 : shapes[i].count;
+	return lacking;
+}
+
+/* One that is done counts: the others of its gang wait for machines all the same. */
+static void who_is_done_exists(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	see_now(c, CLUSTER_JOB_SETS,
+		"{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'replicatedJobs':[{},{'replicas':2}]}"
+		"}");
+	see_now(c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'a','name':'l','uid':'l','labels':{'jobset.sigs.k8s.io/"
+		"jobset-name':'train'}},"
+		"'spec':{'nodeName':'n','containers':[{}]},'status':{'phase':'Succeeded'}}");
+	see_pod(c, 0, GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"));
+	assert_int_equal(pods_lacking(c, &a), 0);
+	see_pod(c, 1, GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"));
+	assert_int_equal(pods_lacking(c, &a), 2);
+	cluster_free(c);
+}
+
+/* Workers may be made only when their leader has its place, or serves. */
+static void a_leader_alone_is_served(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	see_now(c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'a','name':'l','uid':'l','creationTimestamp':'1970-01-01T00:16:40Z','labels':"
+		"{"
+		"'leaderworkerset.sigs.k8s.io/group-key':'k'},'annotations':{'leaderworkerset.sigs.k8s.io/size':'2'}},"
+		"'spec':{'containers':[{'resources':{'limits':{'nvidia.com/gpu':'1'}}}]},'status':{'phase':'Pending',"
+		"'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]}}");
+	cluster_follow_waiting(c, 1000000 + 14 * SECOND);
+	assert_int_equal(pods_lacking(c, &a), 0);
+	cluster_follow_waiting(c, 1000000 + 16 * SECOND);
+	assert_int_equal(pods_lacking(c, &a), 1);
+	cluster_free(c);
+}
+
+static void a_gang_that_does_not_come_is_told(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	struct cluster_group group = group_named("g5", 1, 10);
+	size_t count = 0;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	see_now(c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'a','name':'p','uid':'u','creationTimestamp':'1970-01-01T00:16:40Z','labels':"
+		"{"
+		"'kueue.x-k8s.io/pod-group-name':'train'},'annotations':{'kueue.x-k8s.io/pod-group-total-count':'2'}},"
+		"'spec':{'containers':[{'resources':{'limits':{'nvidia.com/gpu':'1'}}}]},'status':{'phase':'Pending',"
+		"'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]}}");
+	cluster_follow_waiting(c, 1000000 + 59 * SECOND);
+	cluster_pod_notes(c, &a, &count);
+	assert_int_equal(count, 0);
+	cluster_follow_waiting(c, 1000000 + 61 * SECOND);
+	const struct pod_note *notes = cluster_pod_notes(c, &a, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(notes[0].text, "1 of 2 pods of its gang train exist: no machine is bought before all do");
+	cluster_free(c);
+}
+
+/* A PodGroup runs with its least number: who is more, and finds no place, is in nobody's way. */
+static void the_least_of_a_pod_group_is_enough(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	struct cluster_group group = group_named("g5", 1, 10);
+	size_t count = 0;
+	int64_t placed = 0;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	see_now(c, CLUSTER_POD_GROUPS,
+		"{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{'minMember':2}}");
+	for (int i = 0; i < 3; i++)
+		see_pod(c, i,
+			i < 2 ? GROUPED("scheduling.x-k8s.io/pod-group", "x", "1")
+			      : ",'labels':{'scheduling.x-k8s.io/pod-group':'train'}},'spec':{'containers':[{"
+				"'resources':{'limits':{'nvidia.com/gpu':'2'}}}]},'status':{'phase':'Pending'}}");
+	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+	for (size_t i = 0; i < count; i++)
+		placed += shapes[i].why == NULL ? shapes[i].count : 0;
+	assert_int_equal(placed, 2);
+	cluster_free(c);
+}
+
 /* Pods that Kueue holds back exist, and are nobody's demand until they are let go. */
 static void gated_pods_wait(void **state)
 {
@@ -208,6 +322,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_whole_gangs_only),
+		cmocka_unit_test(who_is_done_exists),
+		cmocka_unit_test(a_leader_alone_is_served),
+		cmocka_unit_test(a_gang_that_does_not_come_is_told),
+		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
 		cmocka_unit_test(gated_pods_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

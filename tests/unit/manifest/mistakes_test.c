@@ -460,6 +460,10 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, resources: { x/y: \"1\" } }") NEXT_POOL
 		  "  nodeGroups: [ { name: g, resources: { x/y: \"2\" } } ]\n",
 		  13, 39, FIRST ".resources", "allowed: the same entries, as at pool.yaml:6:39" },
+		/* A driver may stand there: only that the two differ is a mistake. */
+		{ GROUPS("{ name: g, resources: { gpu.intel.com: \"1\" } }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, resources: { gpu.intel.com: \"2\" } } ]\n",
+		  13, 39, FIRST ".resources", "allowed: the same entries, as at pool.yaml:6:39" },
 		{ GROUPS("{ name: g, standby: { max: 2 } }") NEXT_POOL
 		  "  nodeGroups: [ { name: g, standby: { max: 3 } } ]\n",
 		  13, 44, FIRST ".standby.max", "allowed: 2, as at pool.yaml:6:44" },
