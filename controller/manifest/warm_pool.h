@@ -175,6 +175,7 @@ struct group_text {
 	int64_t reserved_until; /* 0: not given */
 	struct schema_labels resources;
 	struct standby_text standby;
+	bool is_sound; /* nothing is wrong with it as long as no other pool names it */
 };
 
 struct lead_time_text {
@@ -244,6 +245,7 @@ struct warm_pool {
 	int64_t api_version, kind;
 	struct metadata_text metadata;
 	struct spec_text spec;
+	bool is_sound; /* nothing is wrong with it, as far as it can be told of it alone */
 };
 
 extern const struct schema_table warm_pool_table, group_table, workload_table, signals_table, cost_labels_table;
