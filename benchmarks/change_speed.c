@@ -1,6 +1,7 @@
 /*
- * What a change of one of many WarmPools costs where it is weighed against the others and becomes the manifest in
- * force: CPU time of each part, on one core. usage: change_speed [POOLS [CHANGES]]
+ * What a change of one of many WarmPools costs, apart from the tick: CPU time until the objects are a manifest
+ * (choice), the history has it (history), and the policy state is carried over (memory). usage: change_speed [POOLS
+ * [CHANGES]]
  */
 #include "base/clock.h"
 #include "controller/loop/objects.h"
@@ -12,7 +13,25 @@
 #include <string.h>
 #include <time.h>
 
-static double now_ms(void)
+enum part { CHOICE, HISTORY, MEMORY, PARTS };
+
+struct measuring {
+	struct pool_object *items;
+	size_t count;
+	struct arena arenas[2]; /* by turns */
+	struct manifest manifests[2];
+	struct history *history;
+	struct policy_state *memory;
+	double began, took[PARTS];
+};
+
+static void must(bool ok, const struct error *e)
+{
+	if (!ok)
+		exit(fprintf(stderr, "%s\n", e->message));
+}
+
+static double cpu_ms(void)
 {
 	struct timespec t;
 
@@ -20,19 +39,28 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static char *spec_of(int number, int min)
+static void end_part(struct measuring *m, enum part part)
 {
-	char text[2048];
+	double now = cpu_ms();
 
-	snprintf(text, sizeof text,
-		 "{\"class\":\"interactive\",\"mode\":\"observe\",\"objective\":{\"queueWait\":\"2s\",\"attainment\":"
-		 "\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"app-%d\"}},\"gpusPerReplica\":1,"
-		 "\"gpuResource\":\"nvidia.com/"
-		 "gpu\",\"maxSequences\":16},\"nodeGroups\":[{\"name\":\"g-%d\",\"external\":"
-		 "{\"label\":\"group\",\"value\":\"g-%d\"},\"gpusPerNode\":1,\"pricePerHour\":1.2,\"min\":0,\"max\":8,"
-		 "\"capacityType\":\"on-demand\"}],\"headroom\":{\"min\":%d}}",
-		 number, number, number, min);
-	return strdup(text);
+	m->took[part] += now - m->began;
+	m->began = now;
+}
+
+/* As the API server tells it, with defaults. */
+static void say(struct pool_object *o, size_t number, size_t min)
+{
+	char spec[2048];
+	int len = snprintf(
+		spec, sizeof spec,
+		"{\"class\":\"interactive\",\"mode\":\"observe\",\"objective\":{\"queueWait\":\"2s\",\"attainment\":"
+		"\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"app-%zu\"}},\"gpusPerReplica\":1,"
+		"\"gpuResource\":\"nvidia.com/gpu\",\"maxSequences\":16},\"nodeGroups\":[{\"name\":\"g-%zu\","
+		"\"external\":{\"label\":\"group\",\"value\":\"g-%zu\"},\"gpusPerNode\":1,\"pricePerHour\":1.2,"
+		"\"min\":0,\"max\":8,\"capacityType\":\"on-demand\"}],\"headroom\":{\"min\":%zu}}",
+		number, number, number, min);
+
+	pool_object_say(o, spec, (size_t)len);
 }
 
 static int by_name(const void *a, const void *b)
@@ -42,75 +70,98 @@ static int by_name(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-static struct pool_object *make_objects(int count)
+static void make_objects(struct measuring *m)
 {
-	struct pool_object *items = calloc((size_t)count, sizeof *items);
 	char name[32];
 
-	for (int i = 0; items && i < count; i++) {
-		snprintf(name, sizeof name, "pool-%d", i);
-		items[i] = (struct pool_object){ .namespace = strdup("team"),
-						 .name = strdup(name),
-						 .uid = strdup(name),
-						 .spec = spec_of(i, 0),
-						 .created = i };
+	m->items = calloc(m->count, sizeof *m->items);
+	must(m->items != NULL, &(struct error){ .message = "no memory" });
+	for (size_t i = 0; i < m->count; i++) {
+		snprintf(name, sizeof name, "pool-%zu", i);
+		m->items[i] = (struct pool_object){
+			.namespace = strdup("team"), .name = strdup(name), .uid = strdup(name), .created = (millis)i
+		};
+		say(&m->items[i], i, 0);
 	}
-	if (!items)
-		exit(1);
-	qsort(items, (size_t)count, sizeof *items, by_name);
-	return items;
+	qsort(m->items, m->count, sizeof *m->items, by_name);
 }
 
-enum part { CHOICE, HISTORY, MEMORY, PARTS };
+/* The history must go on from one manifest to the next. */
+static void append_tick(struct measuring *m, int64_t tick)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct pool_snapshot *seen = arena_array(&a, struct pool_snapshot, m->count);
+	struct pool_plan *planned = arena_array(&a, struct pool_plan, m->count);
+	struct error e = { 0 };
+
+	for (size_t i = 0; i < m->count; i++) {
+		seen[i].groups = arena_new(&a, struct group_input);
+		planned[i].groups = arena_new(&a, struct group_decision);
+		seen[i].group_count = planned[i].group_count = 1;
+	}
+	must(history_append(m->history,
+			    &(struct snapshot){ .tick = tick,
+						.now = tick * 15 * SECOND,
+						.interval = 15 * SECOND,
+						.fleet = &m->manifests[tick % 2].fleet,
+						.pools = seen },
+			    &(struct plan){ planned, m->count }, &e),
+	     &e);
+}
+
+static void choose(struct measuring *m, int turn)
+{
+	must(objects_choose(m->items, m->count, NULL, false, &m->arenas[turn], &m->manifests[turn]),
+	     &(struct error){ .message = "no manifest" });
+}
+
+static void change(struct measuring *m, int number)
+{
+	const struct manifest *was = &m->manifests[(number + 1) % 2], *now = &m->manifests[number % 2];
+	struct error e = { 0 };
+
+	append_tick(m, number - 1);
+	say(&m->items[m->count / 2], m->count / 2, (size_t)number % 8);
+	m->began = cpu_ms();
+	arena_release(&m->arenas[number % 2]);
+	choose(m, number % 2);
+	end_part(m, CHOICE);
+	must(history_use_manifest(m->history, now->text, &now->fleet, &e), &e);
+	end_part(m, HISTORY);
+	struct policy_state *carried = policy_state_migrate(m->memory, &was->fleet, &now->fleet);
+	policy_state_free(m->memory);
+	m->memory = carried;
+	end_part(m, MEMORY);
+}
 
 int main(int argc, char **argv)
 {
 	static const char *const names[] = { "choice", "history", "memory" };
-	int count = argc > 1 ? atoi(argv[1]) : 1000, changes = argc > 2 ? atoi(argv[2]) : 20;
-	struct pool_object *items = make_objects(count);
-	struct arena arenas[2] = { 0 };
-	struct manifest manifests[2] = { 0 };
-	double took[PARTS] = { 0 };
-	struct error e = { 0 };
+	struct measuring m = { .count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000 };
+	int changes = argc > 2 ? atoi(argv[2]) : 20;
 	char folder[] = "/tmp/change_speed.XXXXXX", path[64];
+	struct error e = { 0 };
 
-	if (!mkdtemp(folder))
-		return 1;
+	must(mkdtemp(folder) != NULL, &(struct error){ .message = "no folder" });
 	snprintf(path, sizeof path, "%s/history.db", folder);
-	if (!objects_choose(items, (size_t)count, NULL, false, &arenas[0], &manifests[0]))
-		return 1;
-	struct policy_state *memory = policy_state_new(&manifests[0].fleet);
-	struct history *h = history_create(&(struct history_setup){ .path = path,
-								    .manifest = manifests[0].text,
-								    .fleet = &manifests[0].fleet,
-								    .program = "",
-								    .policy = "",
-								    .run = "",
-								    .ticks_per_commit = 1,
-								    .checkpoint_every = HOUR },
-					   &e);
-	for (int i = 1; i <= changes; i++) {
-		struct arena *a = &arenas[i % 2];
-		struct manifest *was = &manifests[(i + 1) % 2], *now = &manifests[i % 2];
-		char *spec = spec_of(count / 2, i % 8);
-		pool_object_say(&items[count / 2], spec, strlen(spec));
-		free(spec);
-		arena_release(a);
-		double begun = now_ms();
-		if (!objects_choose(items, (size_t)count, NULL, false, a, now))
-			return 1;
-		took[CHOICE] += now_ms() - begun;
-		begun = now_ms();
-		if (!history_use_manifest(h, now->text, &now->fleet, &e))
-			return 1;
-		took[HISTORY] += now_ms() - begun;
-		begun = now_ms();
-		struct policy_state *next = policy_state_migrate(memory, &was->fleet, &now->fleet);
-		policy_state_free(memory);
-		memory = next;
-		took[MEMORY] += now_ms() - begun;
-	}
+	make_objects(&m);
+	choose(&m, 0);
+	m.memory = policy_state_new(&m.manifests[0].fleet);
+	m.history = history_create(&(struct history_setup){ .path = path,
+							    .manifest = m.manifests[0].text,
+							    .fleet = &m.manifests[0].fleet,
+							    .program = "",
+							    .policy = "",
+							    .run = "",
+							    .ticks_per_commit = 1,
+							    .checkpoint_every = HOUR },
+				   &e);
+	must(m.history != NULL, &e);
+	for (int i = 1; i <= changes; i++)
+		change(&m, i);
 	for (int i = 0; i < PARTS; i++)
-		printf("%-8s %8.2f ms a change\n", names[i], took[i] / changes);
+		printf("%-8s %6.2f ms\n", names[i], m.took[i] / changes);
+	history_close(m.history);
+	must(!remove(path) && !remove(folder), &(struct error){ .message = "the folder stays" });
 	return 0;
 }
