@@ -762,8 +762,8 @@ static void check_room(struct draft *d, const struct spec_text *s, int64_t room)
 static void check_groups(struct draft *d)
 {
 	for (size_t i = 0; i < d->group_count; i++)
-		if (d->groups[i].merged.is_sound)
-			resolve_provider(d, &d->groups[i]);
+		if (d->groups[i].merged.settled)
+			d->groups[i].merged.provider = d->groups[i].merged.settled->provider;
 		else
 			check_group(d, &d->groups[i]);
 	for (size_t i = 0; i < d->pool_count; i++) {

@@ -195,7 +195,7 @@ static void merge_groups(struct draft *d)
 
 		if (g->naming_count == 1 && !d->findings->count)
 			continue; /* it is what its pool says */
-		g->merged.is_sound = false;
+		g->merged.settled = NULL;
 		merge_record(&m, &group_table, &g->merged);
 	}
 }
@@ -217,7 +217,9 @@ static struct group_spec build_group(const struct draft *d, const struct group_t
 	return (struct group_spec){
 		.name = g->name,
 		.provider = provider_name((enum provider_choice)g->provider),
-		.settings = provider_settings((enum provider_choice)g->provider, &g->blocks[g->provider], d->arena),
+		.settings = g->settled ? g->settled->settings
+				       : provider_settings((enum provider_choice)g->provider, &g->blocks[g->provider],
+							   d->arena),
 		.zone = g->zone,
 		.instance_type = g->instance_type,
 		.capacity_type = (enum capacity_type)g->capacity_type,
@@ -636,15 +638,30 @@ static void add_part(struct reading *r, struct manifest_part *p)
 	check_size(r, p->name);
 }
 
+static void settle(struct group_text *own, size_t index, const struct draft *d, const struct fleet_spec *fleet,
+		   struct arena *a)
+{
+	struct settled_group *settled = arena_new(a, struct settled_group);
+	const char *settings = fleet->groups[index].settings;
+
+	*settled =
+		(struct settled_group){ d->groups[index].merged.provider, arena_strdup(a, settings, strlen(settings)) };
+	own->settled = settled;
+}
+
 /* What was found to be right is not asked again. */
-static void remember(const struct draft *d, struct manifest_part *p, const struct warm_pool *resolved)
+static void remember(const struct draft *d, struct manifest_part *p, const struct warm_pool *resolved,
+		     const struct fleet_spec *fleet)
 {
 	for (size_t i = 0; i < p->pool_count; i++) {
-		p->pools[i] = resolved[i];
+		if (!p->pools[i].is_sound)
+			p->pools[i] = resolved[i];
 		p->pools[i].is_sound = true;
 		for (size_t k = 0; k < resolved[i].spec.groups.count; k++) {
 			struct group_text *own = (struct group_text *)(uintptr_t)&draft_groups(&resolved[i].spec)[k];
-			own->is_sound = d->groups[draft_group_index(d, own->name)].naming_count == 1;
+			size_t index = own->settled ? d->group_count : draft_group_index(d, own->name);
+			if (index < d->group_count && d->groups[index].naming_count == 1)
+				settle(own, index, d, fleet, &p->arena);
 		}
 	}
 }
@@ -664,7 +681,7 @@ bool manifest_load_parts(struct manifest_part *const *parts, size_t count, struc
 	if (!reading_finish(&r, out, e))
 		return false;
 	for (size_t i = 0, pool = 0; i < count; pool += parts[i++]->pool_count)
-		remember(&r.draft, parts[i], &r.draft.pools[pool]);
+		remember(&r.draft, parts[i], &r.draft.pools[pool], &out->fleet);
 	return true;
 }
 

@@ -166,6 +166,12 @@ struct standby_text {
 	struct quantiles_text lead_time, first_lead_time;
 };
 
+/* What follows from a group's text; nothing is wrong with it. */
+struct settled_group {
+	int64_t provider;
+	const char *settings;
+};
+
 struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
@@ -175,7 +181,7 @@ struct group_text {
 	int64_t reserved_until; /* 0: not given */
 	struct schema_labels resources;
 	struct standby_text standby;
-	bool is_sound; /* nothing is wrong with it as long as no other pool names it */
+	const struct settled_group *settled; /* NULL: not known, or another pool names it, too */
 };
 
 struct lead_time_text {
