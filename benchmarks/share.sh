@@ -10,20 +10,21 @@ traces=${PREHEAT_SHARED:-../shared}/traces
 out=build/bench/share
 mkdir -p "$out"
 
-# clients TRACE DAYS MODELS [MEAN SERVICE]: the busiest clients of so many days as models; with MEAN each client's requests are
+# clients TRACE DAYS MODELS [MEAN SERVICE [BUSIER]]: the busiest clients of so many days as models, but for so many that are
+# busier; with MEAN each client's requests are
 # copied with a jitter of 300 s until they keep that many engines of 8 sequences busy, at SERVICE seconds a request.
 clients() {
-	zcat "$traces/$1" | awk -F, -v days="$2" -v models="$3" -v mean="${4:-0}" -v service="${5:-0}" '
+	zcat "$traces/$1" | awk -F, -v days="$2" -v models="$3" -v mean="${4:-0}" -v service="${5:-0}" -v busier="${6:-0}" '
 		NR == 1 || $1 >= days * 86400 { next }
 		{ row[++rows] = $0; busy[$4] += $2 * 8 / 25000 + $3 * .03; requests[$4]++; last = $1 }
 		function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
 		END {
 			srand(1)
-			for (n = 0; n < models; n++) {
+			for (n = 0; n < models + busier; n++) {
 				best = ""
 				for (c in busy) if (!(c in copies) && (best == "" || busy[c] > busy[best])) best = c
 				if (best == "") break
-				copies[best] = mean ? mean * 8 * last / (requests[best] * service) : 1
+				copies[best] = n < busier ? 0 : mean ? mean * 8 * last / (requests[best] * service) : 1
 			}
 			for (i = 1; i <= rows; i++) {
 				split(row[i], f, ",")
@@ -69,7 +70,7 @@ run() {
 		wake=$([ "$wait" = 2s ] && echo 1.5s || echo 5s)
 		pool "$2" "$wait" >"$out/$1.yaml"
 		"$preheat" share -f "$out/$1.yaml" --trace "$out/$1.csv.gz" --warm-up "$4" --engine-memory "$3" --wake "$wake" \
-			${compare[@]+"${compare[@]}"} -o csv >"$out/$1-$wait${standby:+-standby}.csv"
+			--timeline "$out/$1-$wait${standby:+-standby}-timeline.csv" ${compare[@]+"${compare[@]}"} -o csv >"$out/$1-$wait${standby:+-standby}.csv"
 		awk -F, -v name="$1" -v wait="$wait" '
 			function share(ppm) { return sprintf("%.3g%%", ppm / 10000) }
 			NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -92,4 +93,5 @@ run dozen-1 8 60Gi 1d $small 2 12 1 30
 run dozen-1-4 8 18Gi 1d $small 2 12 1 30
 run dozen-4 8 60Gi 1d $small 2 12 4 30
 run dozen-15 8 60Gi 1d $small 2 12 15 60
+run twelve 105 60Gi 1d $large 3 12 0 0 18 # the picture in README.md: docs/images/draw.py
 run large-60 8 60Gi 1d $small 2 4 60 60

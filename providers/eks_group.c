@@ -744,7 +744,7 @@ static bool decide_grow(const struct deciding *d, bool launches, struct error *e
 				 "the process Launch of Auto Scaling group %s is suspended; resume it", g->name);
 	if (g->pool.exists && g->pool.least > 0 && g->pool.prepared >= 0 && !pool_is_nodegroups(d->seen))
 		size_pool(d, 0, g->desired + standby_of(g));
-	d->change->must_size = g->pool.exists || !launches;
+	d->change->must_size = g->pool.exists || !launches || d->call->is_absolute;
 	d->change->is_outdated = (d->change->must_size || !g->desired) && provider_is_outdated(d->call, g->desired, e);
 	if (d->change->is_outdated)
 		return false;

@@ -39,17 +39,20 @@ static void look_for_vanished(struct evidence *e, const struct counter_delta *d)
 	e->unseen_milli = left < 0 ? 0 : left < EVIDENCE_UNSEEN_MILLI ? left : EVIDENCE_UNSEEN_MILLI;
 }
 
-/* Work that begins and ends between two looks is honest; to see none of it every time is not. */
-static void look_for_unseen(struct evidence *e, const struct counter_delta *d, bool was_seen, bool is_seen)
+/* Work that begins and ends between two looks is honest; to see none of it, or less than half, every time is not. Where
+ * counters move only as requests end they tell of what was, and a level is believed. */
+static void look_for_unseen(struct evidence *e, const struct counter_delta *d, int64_t level)
 {
-	int64_t each = e->little_milli < EVIDENCE_UNSEEN_MOST_MILLI ? e->little_milli : EVIDENCE_UNSEEN_MOST_MILLI;
+	int64_t was = e->running + e->waiting, most = was > level ? was : level;
+	int64_t missing = e->little_milli - 2000 * most;
+	int64_t each = missing < EVIDENCE_UNSEEN_MOST_MILLI ? missing : EVIDENCE_UNSEEN_MOST_MILLI;
 
-	if (was_seen && !is_seen) {
+	if (was && !level) {
 		look_for_vanished(e, d);
 		return;
 	}
 	e->vanished = 0;
-	if (is_seen)
+	if (level && (!e->is_live || each < EVIDENCE_UNSEEN_LEAST_MILLI))
 		e->unseen_milli = 0;
 	else if (each < EVIDENCE_UNSEEN_LEAST_MILLI)
 		e->unseen_milli /= 2;
@@ -103,7 +106,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 
 	if (e->has_look && added) {
 		e->little_milli = little(added, elapsed);
-		look_for_unseen(e, added, was_seen, is_seen);
+		look_for_unseen(e, added, page->running + page->waiting);
 		look_for_progress(e, added, was_seen && is_seen, elapsed);
 		look_for_resets(e, added->went_back, elapsed);
 	}
@@ -139,8 +142,9 @@ void evidence_tell(const struct evidence *e, struct error *out)
 			return;
 		}
 		error_set(out, ERROR_INVALID,
-			  "its levels show no request, and its counters tell of %" PRId64 ".%" PRId64
+			  "its levels show %s, and its counters tell of %" PRId64 ".%" PRId64
 			  " in service: is it one server's page, and are these its gauges?",
+			  e->running + e->waiting ? "less than half of its requests" : "no request",
 			  e->little_milli / 1000, e->little_milli % 1000 / 100);
 		return;
 	case EVIDENCE_HUNG:

@@ -15,14 +15,17 @@
 
 enum evidence_verdict {
 	EVIDENCE_AGREES,
-	EVIDENCE_LEVELS, /* nothing runs and nothing waits, and its counters tell of work */
+	EVIDENCE_LEVELS, /* nothing runs and nothing waits, or little, and its counters tell of (more than twice the)
+			    work */
 	EVIDENCE_HUNG,	 /* requests run or wait there, and no counter moves */
 	EVIDENCE_RESETS, /* counters went back again and again: a crash loop, a cache, or several servers */
 	EVIDENCE_COUNT
 };
 
 /* Levels of nothing are no accident where chance would have shown 12 requests: it shows none once in 160,000. One
- * interval counts as at most four of them, and counts from one sequence on: engines refresh their levels late. */
+ * interval counts as at most four of them, and counts from one sequence on: engines refresh their levels late. Of
+ * levels that show something what counts is what is beyond twice the higher of two, where counters move as tokens come.
+ */
 /* So are as many that were there at the look before, and did not end. Clients may have gone: once nothing runs it
  * halves. */
 enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENCE_UNSEEN_LEAST_MILLI = 1000 };
@@ -44,7 +47,7 @@ struct evidence {
 	bool has_look, is_live;
 	int64_t running, waiting; /* at the last look */
 	int64_t queued_looks;	  /* in a row, with a request waiting */
-	int64_t unseen_milli;	  /* requests that counters told of while the levels showed none */
+	int64_t unseen_milli;	  /* requests that counters told of while the levels showed none, or too few */
 	int64_t vanished, ended;  /* requests that were there when the levels fell to none, and ended until then */
 	int64_t little_milli;	  /* sequences that decoded at least, in the last interval */
 	millis stalled;		  /* for how long nothing has moved, with work at hand */

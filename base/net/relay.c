@@ -361,8 +361,7 @@ static bool is_named(const char *line, size_t len, const char *name)
 	return len > n && line[n] == ':' && !strncasecmp(line, name, n);
 }
 
-/* One request a connection; one that becomes something else stays as it is. False: it is none. */
-static bool rewrite(struct buf *request, size_t header)
+bool relay_rewrite(struct buf *request, size_t header)
 {
 	struct buf out = { 0 };
 	bool is_upgrade = false, is_fine = true;
@@ -375,7 +374,7 @@ static bool rewrite(struct buf *request, size_t header)
 		is_fine &=
 			is_first ? is_request_line(line, len) : *line != ' ' && *line != '\t' && memchr(line, ':', len);
 		is_fine &= !memchr(line, '\n', len) && !memchr(line, '\r', len) && !memchr(line, '\0', len);
-		is_upgrade |= is_named(line, len, "Upgrade");
+		is_upgrade |= !is_first && is_named(line, len, "Upgrade");
 		if (is_first || (!is_named(line, len, "Connection") && !is_named(line, len, "Keep-Alive")))
 			buf_append(&out, line, len + 2);
 		line = stop + 2;
@@ -403,7 +402,7 @@ static void read_header(struct passage *p)
 			refuse(p, "431 Request Header Fields Too Large", "the header is larger than 32 KiB");
 	} else if (!strncmp(p->request.text, "PRI * HTTP/2.0\r\n", 16)) {
 		refuse(p, "505 HTTP Version Not Supported", "HTTP/1.1 only, while no engine is awake");
-	} else if (!rewrite(&p->request, (size_t)(end - p->request.text) + 4)) {
+	} else if (!relay_rewrite(&p->request, (size_t)(end - p->request.text) + 4)) {
 		refuse(p, "400 Bad Request", "this is not an HTTP/1.1 request");
 	} else {
 		go_to(p, STAGE_HELD);

@@ -7,6 +7,7 @@
  * before it answered a byte gets 502, and is not sent again: it may have been worked on.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/net/loop.h"
 
@@ -43,3 +44,7 @@ size_t relay_passing(const struct relay *r); /* of which a server has its header
 /* No new ones; those held get 503, those that a server has go on. */
 void relay_end(struct relay *r);
 void relay_close(struct relay *r); /* cuts what is left; takes NULL */
+
+/* Says "Connection: close", once, in a request whose header is so long, the empty line included; one that becomes
+ * something else (Upgrade) stays as it is. False, and nothing is changed: it is no HTTP/1.1 request. */
+bool relay_rewrite(struct buf *request, size_t header) MUST_USE;

@@ -77,6 +77,11 @@ const char *lease_holder_address(const struct lease *l)
 	return l->address;
 }
 
+millis lease_changed_at(const struct lease *l)
+{
+	return l->changed_at;
+}
+
 int64_t lease_transitions(const struct lease *l)
 {
 	return l->record.transitions;

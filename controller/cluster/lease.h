@@ -39,4 +39,6 @@ bool lease_is_held(const struct lease *l);
 const char *lease_holder(const struct lease *l);	 /* "" when nobody */
 const char *lease_holder_address(const struct lease *l); /* "" when it told none */
 int64_t lease_transitions(const struct lease *l);
+/* When its record was last seen to change, as loop_now(); 0: not yet. */
+millis lease_changed_at(const struct lease *l);
 const struct error *lease_trouble(const struct lease *l); /* of the last try; ERROR_NONE when it went well */

@@ -1,4 +1,5 @@
 /* preheat share: which pools belong on one stock of slots, and what that saves. */
+#include "base/file.h"
 #include "base/quantity.h"
 #include "base/schedule.h"
 #include "base/table.h"
@@ -18,7 +19,7 @@
 
 struct asked {
 	struct option_list pools, traces;
-	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *failed_wakes, *output;
+	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *failed_wakes, *output, *timeline;
 	millis sleep, wake, warm_up, tick;
 	double scale;
 	int64_t seed;
@@ -255,6 +256,7 @@ struct answer {
 	struct share_case c;
 	struct run_result alone;
 	struct table *table;
+	struct output *timeline; /* NULL: not asked for */
 	millis scored;
 	struct progress progress;
 	int64_t steps;
@@ -399,11 +401,32 @@ static bool try_share(struct answer *a, const char *name, const struct share_gro
 	return true;
 }
 
+/* The group of all models holds them in the order of the fleet. */
+static void write_span(void *user, const struct share_span *s)
+{
+	static const char *const states[] = { "asleep", "waking", "awake", "falling-asleep", "broken" };
+	struct answer *a = user;
+	CLEANUP(buf_release) struct buf row = { 0 };
+
+	buf_printf(&row, "%.3f,%.3f,%zu,", (double)s->since / SECOND, (double)s->until / SECOND, s->slot + 1);
+	csv_write_cell(a->q->fleet.pools[s->member].name, &row);
+	buf_printf(&row, ",%s\n", states[s->state]);
+	output_bytes(a->timeline, row.text, row.len);
+}
+
+/* The states of the engines on its slots are written on the way. */
 static bool try_all_in_one(struct answer *a, const struct share_group *all, struct error *e)
 {
 	struct line l;
 
-	if (!try_share(a, "one share", all, &l, e))
+	if (a->timeline) {
+		output_text(a->timeline, "from_s,until_s,slot,model,state\n");
+		a->c.note = write_span;
+		a->c.user = a;
+	}
+	bool ok = try_share(a, "one share", all, &l, e);
+	a->c.note = NULL;
+	if (!ok)
 		return false;
 	put_line(a, &l);
 	consider(a, &l);
@@ -539,12 +562,18 @@ static bool answer(struct asked *q, struct error *e)
 
 	if (!read_all(q, e))
 		return false;
+	if (q->timeline && !(a.timeline = output_open(q->timeline, e)))
+		return false;
 	a.c = share_case_of(&q->simulation, &q->spec, &q->arena);
 	a.scored = (millis)a.c.steps * SHARE_STEP - q->warm_up;
 	a.progress = progress_start("simulating", "shares", 0);
 	a.table = table_new(columns, sizeof columns / sizeof *columns);
 	bool ok = simulate(&q->simulation, &q->arena, &a.alone, e) && try_everything(&a, e);
 	progress_end(&a.progress);
+	if (!ok)
+		output_abandon(a.timeline);
+	else if (a.timeline)
+		ok = output_commit(a.timeline, e);
 	if (ok)
 		print(&a);
 	table_free(a.table);
@@ -592,6 +621,8 @@ static int run(int argc, char **argv)
 		  "left out of the score: the number of slots is chosen on it, and in hindsight without", &q.warm_up,
 		  NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &q.seed, NULL },
+		{ "timeline", 0, OPTION_TEXT, "FILE", "writes when which engine of \"one share\" slept or was awake, as CSV",
+		  &q.timeline, NULL },
 		PRINT_OPTION(&q.output),
 	};
 	struct error e = { 0 };

@@ -272,7 +272,7 @@ void drains_recall(struct controller *c)
 	size_t count;
 
 	c->drains.back_off_count = 0;
-	if (!drain_record_find(c->history, &(struct drain_filter){ .from = now - DAY, .to = now, .most = MOST }, &a,
+	if (!drain_record_find(c->history, &(struct drain_filter){ .from = now - DAY, .to = now + HOUR, .most = MOST }, &a,
 			       &rows, &count, &e)) {
 		log_error("drains-not-read", LOG_E(&e), LOG_END);
 		return;
@@ -867,12 +867,16 @@ static millis takes_to_end(const struct drain *d, const struct node *n)
 }
 
 /* Its machine ends some time: what runs there has until then, as far as that is known, and what is work has all of it.
- * Who does not tell when is taken to hold it for half an hour. */
+ * Who does not tell when is taken to hold it for half an hour; one that is only recommended to go may run on. */
 static bool waits_for_end(const struct drain *d, const struct node *n)
 {
 	const struct controller *c = d->controller;
 
-	if (!is_ending(n) || d->group < 0)
+	if (d->group < 0)
+		return false;
+	if (n->interruption == NODE_REBALANCED)
+		return interruption_waits(c, n, d->asked_at);
+	if (!is_ending(n))
 		return false;
 	millis told = c->groups[d->group]->seen.end_hold, hold = told ? told : 30 * MINUTE;
 	return clock_now(c->clock) - d->asked_at < hold - takes_to_end(d, n) &&

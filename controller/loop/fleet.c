@@ -316,7 +316,8 @@ static bool is_new(const struct node_group *g)
 
 enum { RECALLED_MOST = 500 };
 /* A machine that comes longer after its purchase than that is taken for somebody's, and not called off. */
-static const millis RECALLED = 10 * MINUTE;
+/* Others' clocks are ahead of ours, or ours was put right: what was asked for later than now was asked for just now. */
+static const millis RECALLED = 10 * MINUTE, AHEAD_MOST = HOUR;
 
 /* The cloud said no, so that nothing of it will ever show. */
 static bool is_refused(const struct launch *l)
@@ -338,24 +339,26 @@ static bool recall_writes(struct controller *c, struct error *e)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		if (is_new(c->groups[i]))
 			node_group_recall_contention(c->groups[i]);
-	if (!launch_find(c->history,
-			 &(struct launch_filter){ .from = now - RECALLED, .to = now, .most = RECALLED_MOST }, &a,
-			 &found, &count, e))
+	if (!launch_find(
+		    c->history,
+		    &(struct launch_filter){ .from = now - RECALLED, .to = now + AHEAD_MOST, .most = RECALLED_MOST },
+		    &a, &found, &count, e))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct launch *l = &found[i];
+		millis ago = now > l->asked_at ? now - l->asked_at : 0;
 		struct node_group *g = group_of(c, l->group);
 		if (!g || !is_new(g) || is_refused(l))
 			continue;
 		if (l->verb != PROVIDER_STANDBY)
 			g->recalled_size = l->target;
-		if (now - l->asked_at <= LAG_MOST)
+		if (ago <= LAG_MOST)
 			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
 									     .desired = l->target,
 									     .ids = l->machines,
 									     .id_count = l->machine_count,
 									     .at = l->asked_at,
-									     .mono = mono - (now - l->asked_at) });
+									     .mono = mono - ago });
 	}
 	return true;
 }
@@ -419,6 +422,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .fleet = fleet,
 					     .starts = &c->starts,
 					     .term = c->leader.term,
+					     .opened_at = clock_mono(c->clock),
 					     .node_stages = start_progress_stages,
 					     .unready = start_progress_unready,
 					     .has_joined = has_joined,

@@ -14,7 +14,8 @@ enum { BATCH_MOST = 64 << 20 };
 enum { BEHIND_MOST = 10 }; /* ticks: what is missing is decided anew, from a memory of minutes ago */
 
 static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
-static const millis SILENCE_MOST = 5 * MINUTE;
+static const millis SILENCE_MOST = 5 * MINUTE,
+		    ASKED_AGAIN = MINUTE; /* a lease that ran out is looked at every few seconds */
 
 static void ask(struct timer *t);
 
@@ -205,6 +206,7 @@ void follower_open(struct controller *c, void (*on_turn)(struct controller *c))
 	f->controller = c;
 	f->on_turn = on_turn;
 	f->retry = retry_make(SECOND, 15 * SECOND, api_random(c->api, "follow"));
+	f->told_at = loop_now(c->loop);
 	if (c->leader.lease)
 		again(f, 0);
 }
@@ -228,13 +230,28 @@ void follower_go_on(struct controller *c)
 	if (!f->is_paused)
 		return;
 	f->is_paused = false;
+	f->told_at = loop_now(c->loop);
 	if (c->leader.lease)
 		again(f, ASK_EVERY);
 }
 
-bool follower_may_lead(const struct controller *c)
+int64_t follower_lag(const struct controller *c)
 {
 	const struct follower *f = &c->follower;
+	millis unheard = c->leader.lease && !f->is_paused ? lease_changed_at(c->leader.lease) - f->told_at : 0;
 
-	return f->lag <= BEHIND_MOST || loop_now(c->loop) - f->told_at >= SILENCE_MOST;
+	return f->lag + (unheard > 0 ? unheard / c->settings.interval : 0);
+}
+
+bool follower_may_lead(struct controller *c)
+{
+	struct follower *f = &c->follower;
+	millis now = loop_now(c->loop);
+
+	if (follower_lag(c) <= BEHIND_MOST)
+		return true;
+	if (!f->waits_since || now - f->asked_at > ASKED_AGAIN)
+		f->waits_since = now;
+	f->asked_at = now;
+	return now - f->waits_since >= SILENCE_MOST;
 }

@@ -21,9 +21,11 @@ struct follower {
 	struct http_request request;
 	struct retry retry;
 	char url[512];
-	int64_t lag;	/* ticks that the leader has decided and the copy does not hold yet; 0 when not known */
+	int64_t lag;	/* ticks that the leader had decided, as told last, and the copy does not hold yet */
 	int64_t newest; /* tick of the leader, as told last */
-	millis told_at; /* when that was */
+	/* loop_now(): when it was told, or we began to follow; when we were kept from leading first and last, 0: never
+	 */
+	millis told_at, waits_since, asked_at;
 	enum replica_way asked;
 	uint64_t batches;
 	bool has_more_to_drop; /* of the copy, by its retention */
@@ -37,6 +39,9 @@ void follower_open(struct controller *c, void (*on_turn)(struct controller *c));
 /* The copy is closed and left alone: we lead, and write it ourselves, or stop. */
 void follower_pause(struct controller *c);
 void follower_go_on(struct controller *c);
+/* Ticks that the leader has decided and the copy does not hold: those that it told of, and those that it must have made
+ * since, while it renewed its lease and we heard nothing. */
+int64_t follower_lag(const struct controller *c);
 /* Whether we may lead after the leader: with the memory that it had. One whose copy has not come to the end waits, in
- * case the leader comes back; after five minutes of its silence an old memory is better than nobody. */
-bool follower_may_lead(const struct controller *c);
+ * case the leader comes back; after five minutes without it an old memory is better than nobody. */
+bool follower_may_lead(struct controller *c);

@@ -38,9 +38,10 @@ struct group_context {
 	struct history *history; /* where intents are kept; NULL while following */
 	const struct fleet_spec *fleet;
 	struct starts *starts;
-	int64_t term;	/* of our leadership; part of every token */
-	char life[17];	/* part of every token: nobody else's, nor ours at another time */
-	bool is_barred; /* nothing that changes the cloud may be sent */
+	int64_t term;	  /* of our leadership; part of every token */
+	millis opened_at; /* clock_mono: when that began */
+	char life[17];	  /* part of every token: nobody else's, nor ours at another time */
+	bool is_barred;	  /* nothing that changes the cloud may be sent */
 	/* Where a machine's node is: all 0 without one. */
 	struct node_stages (*node_stages)(void *user, const char *machine);
 	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be

@@ -753,7 +753,7 @@ void publish_state(struct controller *c)
 	p->role = !c->leader.lease ? ROLE_ALONE : c->leader.may_lead ? ROLE_LEADER : ROLE_FOLLOWER;
 	p->leader = c->leader.lease ? lease_holder(c->leader.lease) : "";
 	p->lease_transitions = c->leader.lease ? lease_transitions(c->leader.lease) : 0;
-	p->history_lag_ticks = c->follower.lag;
+	p->history_lag_ticks = follower_lag(c);
 	p->clock_ahead = c->skew.machine_ahead;
 	show_obstacle(c);
 	show_due(c);

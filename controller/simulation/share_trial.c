@@ -507,9 +507,10 @@ static struct share_setup setup_of(const struct share_case *c, const struct shar
 				     .seed = c->alone->world.seed };
 }
 
-static bool member_keeps(const struct share_model *m, const struct share_score *s)
+/* `aim`: the part of what is allowed that it may use. */
+static bool member_keeps(const struct share_model *m, const struct share_score *s, double aim)
 {
-	return (double)s->late * 1e6 <= (double)m->late_ppm * (double)s->requests;
+	return (double)s->late * 1e6 <= aim * (double)m->late_ppm * (double)s->requests;
 }
 
 /* Slots that stay longer than the stock says are billed, too. */
@@ -522,7 +523,7 @@ static struct share_result result_of(const struct share_setup *s, const struct s
 	for (size_t i = 0; i < s->model_count; i++) {
 		r.requests += r.outcome.members[i].requests;
 		r.late += r.outcome.members[i].late;
-		r.members_met += member_keeps(&s->models[i], &r.outcome.members[i]);
+		r.members_met += member_keeps(&s->models[i], &r.outcome.members[i], 1);
 	}
 	return r;
 }
@@ -568,6 +569,8 @@ static struct share_result run_with_shadows(const struct share_case *c, const st
 	}
 	s.rules = all;
 	s.rule_of_hour = choose_rules(strain, count, hours, a);
+	s.note = c->note;
+	s.user = c->user;
 	return result_of(&s, stock, a);
 }
 
@@ -576,8 +579,8 @@ static struct share_result run_with_shadows(const struct share_case *c, const st
 static bool keeps(const struct share_case *c, const struct share_group *g, const struct share_score *scores,
 		  bool is_early)
 {
-	static const double AIM = .8;
-	double allowed = 0;
+	static const double AIM = .8, AIM_EACH = .9;
+	double allowed = 0, aim = is_early ? AIM : 1;
 	int64_t late = 0;
 	size_t met = 0;
 
@@ -585,9 +588,9 @@ static bool keeps(const struct share_case *c, const struct share_group *g, const
 		const struct share_model *m = &c->models[g->pools[i]];
 		allowed += (double)m->late_ppm * (double)scores[i].requests;
 		late += scores[i].late;
-		met += member_keeps(m, &scores[i]) || (is_early && scores[i].late <= 1);
+		met += member_keeps(m, &scores[i], is_early ? AIM_EACH : 1) || (is_early && scores[i].late <= 1);
 	}
-	return (double)late * 1e6 <= (is_early ? AIM : 1) * allowed && met * 10 >= g->count * 9;
+	return (double)late * 1e6 <= aim * allowed && met * 10 >= g->count * 9;
 }
 
 bool share_keeps(const struct share_case *c, const struct share_group *g, const struct share_result *r)

@@ -29,6 +29,9 @@ struct share_case {
 	struct share_model *models;	/* one per pool */
 	struct share_profile *profiles; /* likewise */
 	size_t steps;
+	/* NULL, or called with the states of engines in share_run_best(), as it would be run (share_world.h). */
+	void (*note)(void *user, const struct share_span *span);
+	void *user;
 };
 
 /* Looks at the traces of `alone`; in the arena. */

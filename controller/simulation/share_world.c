@@ -231,6 +231,20 @@ static void end_request(struct share *w, struct place_of at)
 
 /* --- slots --- */
 
+static void leave_state(const struct share *w, size_t slot, const struct share_engine *e)
+{
+	if (w->s->note && w->now > e->since)
+		w->s->note(w->s->user, &(struct share_span){ e->since, w->now, slot, e->member, e->state });
+}
+
+static void leave_states(const struct share *w, size_t slot)
+{
+	const struct share_slot *s = &w->slots.items[slot].view;
+
+	for (size_t k = 0; k < s->engine_count; k++)
+		leave_state(w, slot, &s->engines[k]);
+}
+
 static void slot_open(struct share *w)
 {
 	size_t i = 0;
@@ -277,6 +291,7 @@ static void close_empty(struct share *w)
 		if (!s->is_there || !s->view.is_leaving || !is_at_rest(s))
 			continue;
 		s->is_there = false;
+		leave_states(w, i);
 	}
 }
 
@@ -385,6 +400,7 @@ static void obey(struct share *w, size_t slot, const struct share_order *o)
 	bool wakes = o->verb == SHARE_WAKE;
 	millis takes = wakes ? draw(&w->wakes, m->wake) : draw(&w->sleeps, m->sleep);
 
+	leave_state(w, slot, e);
 	e->state = wakes ? SHARE_WAKING : SHARE_FALLING_ASLEEP;
 	e->since = w->now;
 	*(wakes ? &w->out.wakes : &w->out.sleeps) += 1;
@@ -434,6 +450,7 @@ static void engine_happens(struct share *w, struct place_of at)
 	bool fails = e->state == SHARE_WAKING && w->s->wake_failed_ppm > 0 &&
 		     random_uniform(&w->failures) * 1e6 < (double)w->s->wake_failed_ppm;
 
+	leave_state(w, at.slot, e);
 	e->state = fails ? SHARE_BROKEN : e->state == SHARE_WAKING ? SHARE_AWAKE : SHARE_ASLEEP;
 	e->since = e->idle_since = w->now;
 	w->out.failed_wakes += fails;
@@ -522,7 +539,6 @@ static void run(struct share *w)
 /* What never started and has waited too long. */
 static void count_left(struct share *w)
 {
-	w->now = w->end;
 	for (size_t i = 0; i < w->s->model_count; i++) {
 		struct member *m = &w->members[i];
 		for (size_t k = m->next_start; k < m->next_arrival; k++) {
@@ -575,6 +591,10 @@ struct share_outcome share_simulate(const struct share_setup *s, struct arena *a
 		w.out.is_whole &= w.copies[i] > 0;
 	happens_add(&w, (struct happens){ .what = HAPPENS_READING });
 	run(&w);
+	w.now = w.end;
+	for (size_t i = 0; i < w.slots.count; i++)
+		if (w.slots.items[i].is_there)
+			leave_states(&w, i);
 	count_left(&w);
 	arena_release(&w.pass);
 	return w.out;

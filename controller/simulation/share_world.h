@@ -22,6 +22,13 @@ struct share_model {
 	const struct trace *trace; /* requests, not bins */
 };
 
+/* An engine was in a state from `since` until `until`. A slot's number goes to another once it is gone. */
+struct share_span {
+	millis since, until;
+	size_t slot, member;
+	enum engine_state state;
+};
+
 /* From `at` on there are so many slots; more where the last engine of a member would go. */
 struct stock_step {
 	millis at;
@@ -42,7 +49,9 @@ struct share_setup {
 	uint64_t seed;
 	/* NULL, or called after every decision, before it is carried out. */
 	void (*look)(void *user, const struct share_view *v, const struct share_plan *plan);
-	void *user;
+	/* NULL, or called when an engine leaves a state, with its slot or at the end, too: in the order of `until`. */
+	void (*note)(void *user, const struct share_span *span);
+	void *user; /* of both */
 };
 
 struct share_score {

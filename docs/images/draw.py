@@ -1,9 +1,11 @@
-"""Draws the pictures of docs/how-it-decides.md from a simulated run, and that of docs/benchmarks.md.
+"""Draws the pictures of docs/how-it-decides.md from a simulated run, and those of docs/benchmarks.md and README.md.
 
+    draw.py share SPANS TRACE HOUR    a day from that hour on: of `preheat share --timeline SPANS --trace TRACE`
     draw.py OUT RULES.json    OUT: a folder of `preheat simulate --out`; RULES: /api/v1/pools/.../rules of `preheat view`
     draw.py pools             the table that benchmarks/pools.sh prints, from standard input
 """
 import csv
+import gzip
 import json
 import math
 import sys
@@ -142,7 +144,91 @@ def many_pools(rows, path):
     picture.save(path)
 
 
+MODELS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b8a600', '#7b5ea7', '#8c564b', '#1b6f5c', '#f28e9b', '#4d4d4d']
+CELLS, ROW = 288, 15  # of five minutes, over a day; pixels
+
+
+class Strips(Picture):
+    """Rows of cells below each other; cells of one colour are one shape."""
+
+    def __init__(self, title, rows):
+        super().__init__(title, (0, CELLS), (0, 1), '', '')
+        self.height, self.cells = TOP + 66 + ROW * rows, {}
+        self.parts = [part.replace(f' {HEIGHT}"', f' {self.height}"').replace(f'height="{HEIGHT}"', f'height="{self.height}"')
+                      for part in self.parts[:3]]
+        for hour in range(0, 25, 3):
+            self.text(self.x(hour * 12), self.height - 8, f'{hour}:00', FAINT, 'middle')
+
+    def row(self, y, colours):
+        """The same colour beside itself is one cell; None is none."""
+        since = 0
+        for k in range(1, CELLS + 1):
+            if k < CELLS and colours[k] == colours[since]:
+                continue
+            if colours[since]:
+                self.cells.setdefault(colours[since], []).append(
+                    f'M{self.x(since):.1f},{y}H{self.x(k):.1f}V{y + ROW - 3}H{self.x(since):.1f}Z')
+            since = k
+
+    def save(self, path):
+        self.parts += [f'<path d="{"".join(cells)}" fill="{colour}"/>' for colour, cells in self.cells.items()]
+        super().save(path)
+
+
+def awake_longest(spans, begin):
+    """{slot: who was awake longest in each cell, '' where nobody was, None where there was no slot}"""
+    slots = {}
+    for span in spans:
+        since, until = ((float(span[key]) - begin) / 300 for key in ('from_s', 'until_s'))
+        row = slots.setdefault(int(span['slot']), [None] * CELLS)
+        for k in range(max(0, int(since)), min(CELLS, math.ceil(until))):
+            row[k] = row[k] or {'': 0}
+            if span['state'] == 'awake':
+                row[k][span['model']] = row[k].get(span['model'], 0) + min(until, k + 1) - max(since, k)
+    return {slot: [cell and max(cell, key=cell.get) for cell in row] for slot, row in sorted(slots.items()) if any(row)}
+
+
+def pale(colour, share):
+    """The colour on white, by a share of it."""
+    return '#' + ''.join(f'{round(255 - share * (255 - int(colour[k:k + 2], 16))):02x}' for k in (1, 3, 5))
+
+
+def models_on_slots(spans, requests, begin, path):
+    models, slots = sorted(requests, key=lambda m: -sum(requests[m])), awake_longest(spans, begin)
+    colours = dict(zip(models, MODELS), **{'': '#e4e7eb'})
+    picture = Strips(f'{len(models)} models on the GPUs that they share, over a day', len(models) + len(slots))
+    picture.text(LEFT, TOP, 'requests of each model in five minutes: darker is more', FAINT)
+    y = TOP + 8
+    for m in models:
+        most = max(requests[m])
+        picture.row(y, [pale(colours[m], 0.25 * math.ceil(1 + 3 * math.sqrt(n / most))) if n else '#f2f4f6' for n in requests[m]])
+        y += ROW
+    y += 26
+    picture.text(LEFT, y - 8, 'each GPU: the model that was awake longest in five minutes; grey is none', FAINT)
+    for row in slots.values():
+        picture.row(y, [cell if cell is None else colours[cell] for cell in row])
+        y += ROW
+    picture.save(path)
+
+
+def requests_by_model(path, begin):
+    counts = {}
+    with gzip.open(path, 'rt') as file:
+        for row in csv.DictReader(file):
+            k = int((float(row['arrival_s']) - begin) // 300)
+            counts.setdefault(row['class'], [0] * CELLS)
+            if 0 <= k < CELLS:
+                counts[row['class']][k] += 1
+    return counts
+
+
 def main():
+    if sys.argv[1:2] == ['share']:
+        begin = 3600 * float(sys.argv[4])
+        with open(sys.argv[2], encoding='utf-8') as file:
+            spans = [s for s in csv.DictReader(file) if begin < float(s['until_s']) and float(s['from_s']) < begin + 86400]
+        models_on_slots(spans, requests_by_model(sys.argv[3], begin), begin, 'docs/images/share.svg')
+        return
     if sys.argv[1:] == ['pools']:
         cells = [[cell.strip() for cell in line.strip('|\n ').split('|')] for line in sys.stdin if line.startswith('|')]
         many_pools([[float(cell) for cell in row] for row in cells if len(row) == 4 and row[0].isdigit()], 'docs/images/pools.svg')

@@ -18,6 +18,13 @@ found 'share: several awake on a GPU need fewer slots than one' 0 '^true$' "$tur
 	"one=\$($share -o json | jq '.[1].gpu_hours'); all=\$($share --engine-memory 20Gi -o json | jq '.[1].gpu_hours'); jq -n \"\$all <= \$one\""
 found 'share: wakes that fail make requests late' 0 '^true$' "$turns" \
 	"$share --failed-wakes 40% -o json | jq '.[1].late_ppm > 1000'"
+# A slot's engine of a model is in one state after the other, and one awake on a GPU of that size.
+found 'share: when which engine was awake' 0 '^3 models, 0 gaps, 0 at once, 0 left$' "$turns; $share --timeline spans.csv >/dev/null" \
+	'awk -F, "NR == 1 { if (\$0 != \"from_s,until_s,slot,model,state\") exit 1; next }
+		{ k = \$3 FS \$4; gaps += (k in end) && end[k] > \$1; end[k] = \$2; models[\$4]; if (\$2 > last) last = \$2 }
+		\$5 == \"awake\" { at_once += \$1 < awake[\$3]; awake[\$3] = \$2 }
+		END { printf \"%d models, %d gaps, %d at once, %d left\\n\", length(models), gaps, at_once, last != 43196 }" spans.csv'
+refused 'share: a timeline that cannot be written' 2 'none/spans.csv' "$turns" "$share --timeline none/spans.csv"
 found 'share: beside others' 0 '^threshold .*idle=' "$turns" "$share --compare"
 found 'share: pools of several manifests' 0 '^true$' "$turns
 	grep -E 'arrival|,a' turns.csv | cut -d, -f1-3 >a.csv; grep -E 'arrival|,b' turns.csv | cut -d, -f1-3 >b.csv

@@ -606,6 +606,12 @@ static bool is_given_up(const struct cloud_machine *m)
 	return (is_held && wire_now() - (m->woken ? m->woken : m->launched) > 3 * 70 * SECOND) || wire_carries(m->id);
 }
 
+/* What takes the place of a reservation's machines comes before they must be empty. */
+static bool is_replaced_early(const struct cloud_group *g)
+{
+	return g->ends_at && g->ends_at - wire_now() <= 50 * MINUTE + 30 * MINUTE;
+}
+
 /* Machines that were marked to go, that were given up, or that are broken, are no part of the plan any more;
  * one whose waking was given up runs on. */
 static int64_t marked_in(const struct cloud_group *g)
@@ -614,7 +620,7 @@ static int64_t marked_in(const struct cloud_group *g)
 
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
 		const struct object *node = world_node_of(m->id);
-		count += m->is_to_run && (m->is_taken || m->is_recommended || is_given_up(m) ||
+		count += m->is_to_run && (m->is_taken || is_replaced_early(g) || m->is_recommended || is_given_up(m) ||
 					  m->step == STEP_WAKING || m->never_registers || m->has_no_device ||
 					  (node && value_is(node->value, "spec>unschedulable", "true")));
 	}

@@ -183,7 +183,7 @@ static void a_long_history_is_not_given_up_for_a_short_one(void **state)
 	cut = CUT_ALL;
 	run(5 * MINUTE); /* ticks that the second will never have */
 	replica_kill(0);
-	until(second_leads, 2 * MINUTE);
+	until(second_leads, 7 * MINUTE);
 	cut = CUT_NONE;
 	replica_start(0, &elected);
 	run(2 * MINUTE);

@@ -863,6 +863,26 @@ static void what_is_recommended_to_go_is_ended_by_its_owner(void **state)
 	assert_int_equal(first->desired, size);
 }
 
+/* It may run on for days: what serves there is replaced first, and serves on where nothing can be had. */
+static void what_is_recommended_to_go_serves_until_it_is_replaced(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->faults.stock_out = second->faults.stock_out = -1;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_find(leaving)->is_recommended = true;
+	run(40 * MINUTE);
+	assert_int_equal(pods_on(leaving), 1);
+	first->faults.stock_out = second->faults.stock_out = 0;
+	for (int i = 0; i < 360 && !has_emptied(); i++) {
+		assert_true(serves_three());
+		run(10 * SECOND);
+	}
+	assert_true(has_emptied());
+	until(has_gone, 10 * MINUTE, "its machine is removed");
+	assert_true(serves_three());
+}
+
 static void a_refresh_is_let(void **state)
 {
 	(void)state;
@@ -1179,6 +1199,7 @@ int main(int argc, char **argv)
 		SCENARIO(what_is_launched_before_another_ends_is_let),
 		SCENARIO(spot_that_is_rebalanced_is_let),
 		ON_EKS(what_is_recommended_to_go_is_ended_by_its_owner),
+		ON_EKS(what_is_recommended_to_go_serves_until_it_is_replaced),
 		SCENARIO(a_refresh_is_let),
 		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
