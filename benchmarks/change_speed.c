@@ -48,17 +48,17 @@ static void end_part(struct measuring *m, enum part part)
 }
 
 /* As the API server tells it, with defaults. */
-static void say(struct pool_object *o, size_t number, size_t min)
+static void say(struct pool_object *o, size_t number, size_t wait)
 {
 	char spec[2048];
 	int len = snprintf(
 		spec, sizeof spec,
-		"{\"class\":\"interactive\",\"mode\":\"observe\",\"objective\":{\"queueWait\":\"2s\",\"attainment\":"
+		"{\"class\":\"interactive\",\"mode\":\"observe\",\"objective\":{\"queueWait\":\"%zus\",\"attainment\":"
 		"\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"app-%zu\"}},\"gpusPerReplica\":1,"
 		"\"gpuResource\":\"nvidia.com/gpu\",\"maxSequences\":16},\"nodeGroups\":[{\"name\":\"g-%zu\","
 		"\"external\":{\"label\":\"group\",\"value\":\"g-%zu\"},\"gpusPerNode\":1,\"pricePerHour\":1.2,"
-		"\"min\":0,\"max\":8,\"capacityType\":\"on-demand\"}],\"headroom\":{\"min\":%zu}}",
-		number, number, number, min);
+		"\"min\":0,\"max\":8,\"capacityType\":\"on-demand\"}],\"headroom\":{\"min\":0}}",
+		wait, number, number, number);
 
 	pool_object_say(o, spec, (size_t)len);
 }
@@ -81,7 +81,7 @@ static void make_objects(struct measuring *m)
 		m->items[i] = (struct pool_object){
 			.namespace = strdup("team"), .name = strdup(name), .uid = strdup(name), .created = (millis)i
 		};
-		say(&m->items[i], i, 0);
+		say(&m->items[i], i, 2);
 	}
 	qsort(m->items, m->count, sizeof *m->items, by_name);
 }
@@ -121,7 +121,7 @@ static void change(struct measuring *m, int number)
 	struct error e = { 0 };
 
 	append_tick(m, number - 1);
-	say(&m->items[m->count / 2], m->count / 2, (size_t)number % 8);
+	say(&m->items[m->count / 2], m->count / 2, (size_t)number + 2);
 	m->began = cpu_ms();
 	arena_release(&m->arenas[number % 2]);
 	choose(m, number % 2);

@@ -74,7 +74,7 @@ changes() {
 change_pool() {
 	local i
 	for ((i = 1; i <= $1; i++)); do
-		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"headroom\":{\"min\":$((1 + i % 8))}}}" >/dev/null
+		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"scaleDown\":{\"after\":\"$((60 + i))s\"}}}" >/dev/null
 		until [ "$(grep -c manifest-in-force "$2")" -ge "$i" ]; do sleep 0.1; done
 	done
 }

@@ -579,15 +579,20 @@ bool history_load_pools(struct history *h, struct error *e)
 	return true;
 }
 
+/* To find a text is to compare it with others that are long and alike: it is sought once. */
 static bool save_manifest(struct history *h, const char *text, struct error *e)
 {
-	struct statement *s =
-		DB_QUERY(h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING", DB_T(text));
+	struct statement *s = DB_QUERY(
+		h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING RETURNING id", DB_T(text));
+	int64_t id;
+	bool is_new;
 
-	if (!db_run(s, e))
+	if (!db_read_ints(s, &id, 1, &is_new, e))
 		return false;
-	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) SELECT ?, id FROM manifest WHERE text = ?",
-		     DB_I(h->next_tick), DB_T(text));
+	if (!is_new &&
+	    !db_read_ints(DB_QUERY(h->db, "SELECT id FROM manifest WHERE text = ?", DB_T(text)), &id, 1, NULL, e))
+		return false;
+	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (?, ?)", DB_I(h->next_tick), DB_I(id));
 	return db_run(s, e);
 }
 
