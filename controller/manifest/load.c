@@ -158,7 +158,7 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	}
 	if (draft->naming_count == draft->room) {
 		size_t room = draft->room ? draft->room * 2 : 4;
-		const struct group_text **grown = arena_array(d->arena, const struct group_text *, room);
+		const struct group_text **grown = arena_array(d->scratch, const struct group_text *, room);
 		for (size_t i = 0; i < draft->naming_count; i++)
 			grown[i] = draft->namings[i];
 		draft->namings = grown;
@@ -173,10 +173,10 @@ static void make_room_for_groups(struct draft *d)
 
 	for (size_t p = 0; p < d->pool_count; p++)
 		named += draft_spec(d, p)->groups.count;
-	d->groups = arena_array(d->arena, struct group_draft, (named < GROUPS_MAX ? named : GROUPS_MAX) + 1);
+	d->groups = arena_array(d->scratch, struct group_draft, (named < GROUPS_MAX ? named : GROUPS_MAX) + 1);
 	for (d->group_slots = 2; d->group_slots < 2 * named;)
 		d->group_slots *= 2;
-	d->by_name = arena_array(d->arena, size_t, d->group_slots);
+	d->by_name = arena_array(d->scratch, size_t, d->group_slots);
 	memset(d->by_name, 0xff, d->group_slots * sizeof *d->by_name);
 }
 
@@ -352,6 +352,7 @@ static struct fleet_spec build_fleet(const struct draft *d)
 /* All files of a manifest, one after the other. */
 struct reading {
 	struct draft draft;
+	struct arena scratch;
 	struct buf text; /* as one stream of documents */
 	size_t nodes, documents;
 };
@@ -505,12 +506,13 @@ static bool read_path(struct reading *r, const char *path, struct error *e)
 
 static void reading_start(struct reading *r, struct arena *a, struct findings *f)
 {
-	*r = (struct reading){ .draft = { .arena = a, .findings = f } };
+	*r = (struct reading){ .draft = { .arena = a, .scratch = &r->scratch, .findings = f } };
 }
 
 static void reading_release(struct reading *r)
 {
 	buf_release(&r->text);
+	arena_release(&r->scratch);
 }
 
 static bool reading_finish(struct reading *r, struct manifest *out, struct error *e)
