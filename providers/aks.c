@@ -56,7 +56,7 @@ struct aks_call {
 	const char *pool_text;
 	bool is_spot;
 	struct azure_failure pool_failure, operation_failure; /* kind ERROR_NONE: none */
-	bool pool_failed, operation_failed, operation_open;
+	bool pool_failed, operation_failed, operation_open, operation_over;
 	millis operation_ended_at;
 	struct azure_machines machines;
 	int pages;
@@ -303,6 +303,7 @@ static void operation_answered(struct arm_request *r)
 		return;
 	}
 	x->operation_open = !o.is_over;
+	x->operation_over = o.is_over;
 	x->operation_ended_at = o.ended_at;
 	x->operation_failed = o.has_failed && o.problem &&
 			      azure_failure_of(o.problem, o.problem_len, x->is_spot, &x->operation_failure);
@@ -849,16 +850,29 @@ static void deleted(struct arm_request *r)
 	went_on(x, r);
 }
 
+/* Ours is over, and who works on the pool now is somebody else. */
+static void abort_ours(struct aks_call *x)
+{
+	if (x->operation_over) {
+		(void)is_free(x);
+		return;
+	}
+	buf_clear(&x->body);
+	x->request.if_match = NULL;
+	ask(x, "POST", write_url(x, "/abort"), aborted);
+}
+
 static void abort_operation(struct aks_call *x)
 {
+	const char *ours = x->base.call->pending;
 	bool is_scaling = !strcasecmp(x->pool.state, "Updating") || !strcasecmp(x->pool.state, "Scaling");
 
 	if (x->has_aborted || x->has_deleted) {
 		look_later(x);
+	} else if (is_scaling && ours && *ours) {
+		ask_operation(x, abort_ours);
 	} else if (is_scaling) {
-		buf_clear(&x->body);
-		x->request.if_match = NULL;
-		ask(x, "POST", write_url(x, "/abort"), aborted);
+		abort_ours(x);
 	} else {
 		(void)is_free(x); /* an upgrade, say, which is not ours to end */
 	}

@@ -2,6 +2,7 @@
 #include "state/history.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/gzip.h"
 #include "base/text.h"
 #include "controller/policy/decide.h"
@@ -9,6 +10,7 @@
 #include "state/record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,14 +311,15 @@ struct history *history_create(const struct history_setup *setup, struct error *
 			"a history is written into a file; 'preheat history copy' brings it from there to a database");
 		return NULL;
 	}
-	if (!access(setup->path, F_OK)) {
-		error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path);
+	/* Ours from here on: of two who begin at once the second must not remove the first one's below. */
+	int fd = open(setup->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		errno == EEXIST
+			? error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path)
+			: error_set(e, file_error_kind(errno), "%s: %s", setup->path, strerror(errno));
 		return NULL;
 	}
-	if (errno != ENOENT && errno != ENOTDIR) { /* it may be there, and would be removed below */
-		error_set(e, ERROR_UNAVAILABLE, "%s: %s", setup->path, strerror(errno));
-		return NULL;
-	}
+	close(fd);
 	struct history *h = new_history();
 
 	h->ticks_per_commit = setup->ticks_per_commit;

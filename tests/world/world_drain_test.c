@@ -10,13 +10,14 @@
 
 #include <cmocka.h>
 
-static const char spec_text[] =
-	"{'class':'interactive','objective':{'queueWait':'2s','attainment':'99%'},'mode':'act',"
+/* The provider's block and the instance type are those of the cloud. */
+static const char spec_format[] =
+	"{'class':'interactive','objective':{'queueWait':'2s','attainment':'99%%'},'mode':'act',"
 	"'workload':{'selector':{'matchLabels':{'app':'chat'}},'scaleTargetRef':{'apiVersion':'apps/v1','kind':"
 	"'Deployment','name':'chat'},'gpusPerReplica':1,'maxSequences':8,'prefillTokensPerSecond':'25k',"
 	"'interTokenLatency':'30ms'},'signals':{'engine':'vllm','scrape':{'port':8000,'path':'/metrics','interval':"
-	"'15s'}},'nodeGroups':[{'name':'gpu','provider':'simulated','simulated':{'endpoint':'http://cloud.world'},"
-	"'zone':'z1','instanceType':'g5.xlarge','capacityType':'on-demand','gpusPerNode':1,'pricePerHour':1.21,'min':1,"
+	"'15s'}},'nodeGroups':[{'name':'gpu',%s,'zone':'z1','instanceType':'%s','capacityType':'on-demand','"
+	"gpusPerNode':1,'pricePerHour':1.21,'min':1,"
 	"'max':10}],'leadTime':{'provision':{'p50':'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{"
 	"'p50':'15s','p95':'30s'},'image':{'p50':'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min'"
 	":2},'scaleDown':{'after':'5m'}}";
@@ -25,6 +26,24 @@ static const struct replica_settings objects = { .watches_objects = true, .elect
 static struct world_app *chat;
 static struct cloud_group *gpu;
 
+static const struct {
+	enum cloud_wire wire;
+	const char *block, *type;
+} clouds[] = {
+	{ CLOUD_SIMULATED, "'provider':'simulated','simulated':{'endpoint':'http://cloud.world'}", "g5.xlarge" },
+	{ CLOUD_EKS,
+	  "'provider':'eks','eks':{'cluster':'world','nodegroup':'gpu','region':'eu-west-1','endpoint':'" CLOUD_AWS
+	  "'}",
+	  "g5.xlarge" },
+	{ CLOUD_AKS,
+	  "'provider':'aks','aks':{'resourceGroup':'rg','cluster':'world','pool':'gpu',"
+	  "'subscription':'00000000-0000-0000-0000-000000000000'}",
+	  "Standard_NC4as_T4_v3" },
+};
+
+enum { CLOUDS = sizeof clouds / sizeof *clouds };
+static size_t cloud; /* of the world that begins next */
+
 static struct object *pool(void)
 {
 	return apiserver_find(KIND_WARM_POOL, "llm", "chat");
@@ -32,10 +51,13 @@ static struct object *pool(void)
 
 static void create_pool(void)
 {
+	char spec[sizeof spec_format + 400];
+
+	snprintf(spec, sizeof spec, spec_format, clouds[cloud].block, clouds[cloud].type);
 	apiserver_create(KIND_WARM_POOL,
 			 value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'chat',"
 				  "'namespace':'llm','generation':1},'spec':%s}",
-				  spec_text));
+				  spec));
 }
 
 static void edit(const char *path, const char *text)
@@ -54,8 +76,16 @@ static int set_up(void **state)
 {
 	(void)state;
 	world_begin(7);
-	gpu = world_group("gpu", "chat", 1, 1, 10, 1);
-	gpu->has_azure_ids = true;
+	gpu = cloud_add(&(struct cloud_group){ .name = "gpu",
+					       .pool = "chat",
+					       .zone = "z1",
+					       .instance_type = clouds[cloud].type,
+					       .min = 1,
+					       .max = 10,
+					       .gpus = 1,
+					       .has_azure_ids = clouds[cloud].wire == CLOUD_SIMULATED,
+					       .wire = clouds[cloud].wire },
+			1);
 	chat = world_app("chat", 1, 1, "50%");
 	create_pool();
 	return 0;
@@ -292,8 +322,8 @@ enum { STEPS = sizeof steps / sizeof *steps, INTERRUPTIONS = sizeof interruption
 /* So many timers before the step shows; the world is the same each time. */
 static void go_to(void **state, size_t step, bool needs_other, int64_t before)
 {
-	static int64_t events[2][STEPS];
-	int64_t *known = &events[needs_other][step];
+	static int64_t events[CLOUDS][2][STEPS];
+	int64_t *known = &events[cloud][needs_other][step];
 
 	set_up(state);
 	begin();
@@ -319,8 +349,8 @@ static void interrupt(void **state, size_t step, size_t how, int64_t before)
 	char what[120];
 
 	go_to(state, step, interruptions[how].needs_other, before);
-	snprintf(what, sizeof what, "%s, %lld events before a node is %s", interruptions[how].name, (long long)before,
-		 steps[step].name);
+	snprintf(what, sizeof what, "cloud %zu: %s, %lld events before a node is %s", cloud, interruptions[how].name,
+		 (long long)before, steps[step].name);
 	interruptions[how].happens();
 	until(interruptions[how].is_over, interruptions[how].within, what);
 	run(3 * MINUTE);
@@ -330,12 +360,23 @@ static void interrupt(void **state, size_t step, size_t how, int64_t before)
 
 static void interrupted_at_any_step_every_mark_is_ended(void **state)
 {
-	static const int64_t before[] = { 0, 1, 3, 6 };
+	static const int64_t before[] = { 0, 1, 6 };
 
 	for (size_t how = 0; how < INTERRUPTIONS; how++)
 		for (size_t step = 0; step < STEPS; step++)
 			for (size_t i = 0; i < sizeof before / sizeof *before; i++)
 				interrupt(state, step, how, before[i]);
+	set_up(state);
+}
+
+/* As on EKS and AKS: an AKS node is named, and its removal shown, by other calls; on EKS machines are protected. */
+static void interrupted_on_the_clouds_every_mark_is_ended(void **state)
+{
+	for (cloud = 1; cloud < CLOUDS; cloud++)
+		for (size_t how = 0; how < INTERRUPTIONS; how++)
+			for (size_t step = 0; step < STEPS; step++)
+				interrupt(state, step, how, 0);
+	cloud = 0;
 	set_up(state);
 }
 
@@ -497,8 +538,14 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
+	setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+	setenv("AZURE_TENANT_ID", "tenant", 1);
+	setenv("AZURE_CLIENT_ID", "client", 1);
+	setenv("AZURE_CLIENT_SECRET", "secret", 1);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(interrupted_at_any_step_every_mark_is_ended, NULL, tear_down),
+		cmocka_unit_test_setup_teardown(interrupted_on_the_clouds_every_mark_is_ended, NULL, tear_down),
 		SCENARIO(a_pool_that_comes_back_goes_on),
 		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
 		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),

@@ -301,6 +301,26 @@ static void cancelling_ends_the_operation_that_is_named(void **state)
 	provider_call_release(&c);
 }
 
+/* Between the look and the call ours ended and somebody else's began: it is asked for first, and that is left alone. */
+static void cancelling_ends_no_operation_of_others(void **state)
+{
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Updating", 2, ""), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "," MACHINE("b") "]}", { 0 }, 0 },
+		{ "GET", "/op1", 200, "{\"status\":\"Succeeded\"}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_CANCEL, 2);
+	char pending[256];
+
+	played_place(s, "@" OPERATION "?api-version=2017-08-31", pending, sizeof pending);
+	c.pending = pending;
+	assert_int_equal(played_run(s, &c, replies), ERROR_CONFLICT);
+	played_expect(s, "GET gpu1, GET machines, GET op1");
+	provider_call_release(&c);
+}
+
 #define NUMBERED(name, number)                                                                                  \
 	"{\"name\":\"" name "\",\"properties\":{\"resourceId\":\"/subscriptions/S/resourceGroups/MC/providers/" \
 	"Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/" number "\"}}"
@@ -639,6 +659,7 @@ int main(void)
 		TEST(removing_names_those_that_are_there),
 		TEST(the_token_goes_nowhere_else),
 		TEST(cancelling_aborts_waits_and_names_only_what_is_coming),
+		TEST(cancelling_ends_no_operation_of_others),
 		TEST(cancelling_ends_the_operation_that_is_named),
 		TEST(cancelling_deletes_what_is_coming_by_name),
 		TEST(cancelling_nothing_disturbs_nothing),
