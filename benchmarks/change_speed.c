@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 {
 	static const char *const names[] = { "choice", "history", "memory" };
 	struct measuring m = { .count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000 };
-	int changes = argc > 2 ? atoi(argv[2]) : 20;
+	int changes = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20;
 	char folder[] = "/tmp/change_speed.XXXXXX", path[64];
 	struct error e = { 0 };
 
