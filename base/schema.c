@@ -216,9 +216,12 @@ static bool is_equal_value(const struct schema_row *row, const void *a, const vo
 
 bool schema_equal(const struct schema_table *t, const void *a, const void *b)
 {
-	/* A map that is not written is another one than an empty one. */
-	bool is_equal = !*(const struct yaml_node *const *)a == !*(const struct yaml_node *const *)b;
+	const struct yaml_node *left = *(const struct yaml_node *const *)a,
+			       *right = *(const struct yaml_node *const *)b;
+	bool is_equal = !left == !right; /* a map that is not written is another one than an empty one */
 
+	if (left && left == right)
+		return true;
 	for (size_t i = 0; is_equal && i < t->count; i++)
 		is_equal = is_equal_value(&t->rows[i], a, b);
 	return is_equal;

@@ -116,7 +116,7 @@ void schema_allowed(const struct schema_row *row, struct buf *out);
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);
 
-/* Two records of the table say the same. */
+/* Two records of the table say the same. Of one map they do. */
 bool schema_equal(const struct schema_table *t, const void *a, const void *b);
 
 /* Stores the value of `node`, or leaves a finding and returns false. Not for maps and lists of records. */

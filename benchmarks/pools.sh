@@ -48,13 +48,13 @@ measure() {
 
 # changes POOLS FOLDER: CPU time that changes of one pool, one after the other, cost beyond as long without any
 changes() {
-	local pools=$1 dir=$2 count=10 pid url idle busy begun i
+	local pools=$1 dir=$2 count=40 pid url idle busy begun i
 	url=$(free_address)
 	tests/rig/apply_crd.sh
 	for ((i = 0; i < 40; i++)); do kubectl create namespace "team-$i" >/dev/null; done
 	pool_manifests "$pools" >"$dir/pools.yaml"
 	kubectl create -f "$dir/pools.yaml" >/dev/null
-	"$preheat" run --watch-pools --dry-run --no-election --db "$dir/history.db" --interval 5s \
+	"$preheat" run --watch-pools --dry-run --no-election --db "$dir/history.db" --interval 1s \
 		--listen "$url" --web-listen off --log-format json >"$dir/log" 2>&1 &
 	pid=$!
 	until [ "$(ticks "$url")" -ge 2 ]; do
@@ -74,7 +74,7 @@ changes() {
 change_pool() {
 	local i
 	for ((i = 1; i <= $1; i++)); do
-		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"headroom\":{\"min\":$((1 + i % 8))}}}" >/dev/null
+		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"scaleDown\":{\"after\":\"$((60 + i))s\"}}}" >/dev/null
 		until [ "$(grep -c manifest-in-force "$2")" -ge "$i" ]; do sleep 0.1; done
 	done
 }
@@ -89,7 +89,7 @@ cpu_of() {
 }
 
 cpu() {
-	awk -v hertz="$(getconf CLK_TCK)" '{ print ($14 + $15) * 1000 / hertz }' "/proc/$1/stat"
+	awk '{ sum += $1 } END { printf "%d\n", sum / 1000000 }' /proc/"$1"/task/*/schedstat
 }
 
 free_address() {

@@ -268,6 +268,7 @@ void history_close(struct history *h)
 	for (size_t i = 0; i < h->pool_count && h->positions; i++)
 		for (int part = 0; part < RECORD_PART_COUNT; part++)
 			record_state_release(&h->positions[i].part[part]);
+	free(h->places);
 	buf_release(&h->input);
 	buf_release(&h->plan);
 	buf_release(&h->costs);
@@ -580,15 +581,20 @@ bool history_load_pools(struct history *h, struct error *e)
 	return true;
 }
 
+/* To find a text is to compare it with others that are long and alike: it is sought once. */
 static bool save_manifest(struct history *h, const char *text, struct error *e)
 {
-	struct statement *s =
-		DB_QUERY(h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING", DB_T(text));
+	struct statement *s = DB_QUERY(
+		h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING RETURNING id", DB_T(text));
+	int64_t id;
+	bool is_new;
 
-	if (!db_run(s, e))
+	if (!db_read_ints(s, &id, 1, &is_new, e))
 		return false;
-	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) SELECT ?, id FROM manifest WHERE text = ?",
-		     DB_I(h->next_tick), DB_T(text));
+	if (!is_new &&
+	    !db_read_ints(DB_QUERY(h->db, "SELECT id FROM manifest WHERE text = ?", DB_T(text)), &id, 1, NULL, e))
+		return false;
+	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (?, ?)", DB_I(h->next_tick), DB_I(id));
 	return db_run(s, e);
 }
 
@@ -678,19 +684,68 @@ static bool forget_use(struct history *h, struct error *e)
 	return true;
 }
 
+/* The same pools with the same groups, each in its place. */
+static bool is_in_use(const struct history *h, const struct fleet_spec *fleet)
+{
+	if (!h->place_count || h->place_count != fleet->pool_count)
+		return false;
+	for (size_t i = 0; i < h->place_count; i++) {
+		const struct fleet_place *in_use = &h->places[i];
+		const struct history_pool *known = &h->pools[in_use->pool];
+		const struct pool_spec *p = &fleet->pools[i];
+
+		if (strcmp(known->name, p->name) != 0 || strcmp(known->namespace, p->namespace) != 0 ||
+		    in_use->groups.count != p->group_count)
+			return false;
+		for (size_t k = 0; k < p->group_count; k++)
+			if (strcmp(known->groups[in_use->groups.position[k]], fleet->groups[p->groups[k]].name) != 0)
+				return false;
+	}
+	return true;
+}
+
+/* As from that tick on. */
+static bool repeat_use(struct history *h, int64_t from, struct error *e)
+{
+	return db_run(DB_QUERY(h->db, "INSERT INTO pool_use SELECT ?, place, pool FROM pool_use WHERE tick = ?",
+			       DB_I(h->next_tick), DB_I(from)),
+		      e) &&
+	       db_run(DB_QUERY(h->db,
+			       "INSERT INTO group_use SELECT ?, pool, place, position FROM group_use WHERE tick = ?",
+			       DB_I(h->next_tick), DB_I(from)),
+		      e);
+}
+
+static bool use_pools(struct history *h, const struct fleet_spec *fleet, struct error *e)
+{
+	if (!number_pools(h, fleet, e))
+		return false;
+	struct fleet_place *places = xcalloc(fleet->pool_count + 1, sizeof *places);
+	size_t last = h->pool_count ? h->pool_count - 1 : 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < fleet->pool_count; i++)
+		ok = use_pool(h, fleet, i, pool_number(h, &fleet->pools[i], &last), &places[i], e);
+	if (!ok) {
+		free(places);
+		return false;
+	}
+	free(h->places);
+	h->places = places;
+	h->place_count = fleet->pool_count;
+	return true;
+}
+
 /* Within the open transaction. */
 static bool put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet, struct error *e)
 {
-	struct fleet_place *places = arena_array(&h->arena, struct fleet_place, fleet->pool_count + 1);
+	int64_t from[] = { h->next_tick };
 
-	if (!forget_use(h, e) || !save_manifest(h, manifest, e) || !number_pools(h, fleet, e))
+	if (!db_read_ints(db_prepare(h->db, "SELECT max(tick) FROM manifest_use"), from, 1, NULL, e) ||
+	    !forget_use(h, e) || !save_manifest(h, manifest, e))
 		return false;
-	size_t last = h->pool_count ? h->pool_count - 1 : 0;
-	for (size_t i = 0; i < fleet->pool_count; i++)
-		if (!use_pool(h, fleet, i, pool_number(h, &fleet->pools[i], &last), &places[i], e))
-			return false;
-	h->places = places;
-	h->place_count = fleet->pool_count;
+	if (from[0] < h->next_tick && is_in_use(h, fleet) ? !repeat_use(h, from[0], e) : !use_pools(h, fleet, e))
+		return false;
 	h->is_keyframe_due = true;
 	return true;
 }
@@ -716,7 +771,8 @@ static bool take_fleet(struct history *h, struct error *e)
 
 	if (!history_stretch_at(h, h->next_tick, &h->arena, &in_force, e))
 		return false;
-	h->places = arena_array(&h->arena, struct fleet_place, in_force.pool_count + 1);
+	free(h->places);
+	h->places = xcalloc(in_force.pool_count + 1, sizeof *h->places);
 	for (size_t i = 0; i < in_force.pool_count; i++) {
 		struct fleet_place *p = &h->places[i];
 

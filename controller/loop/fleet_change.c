@@ -105,6 +105,24 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 	}
 }
 
+/* Which pods are a pool's, and what a node of a group is, may be asked of every pod and node there is. */
+static bool is_same_to_cluster(const struct fleet_map *m)
+{
+	const struct fleet_spec *was = &m->was->fleet, *now = &m->now->fleet;
+	bool is_same = was->pool_count == now->pool_count && was->group_count == now->group_count;
+
+	for (size_t i = 0; is_same && i < was->group_count; i++)
+		is_same = m->groups[i] == i && schema_equal(&group_table, &m->was->groups[i], &m->now->groups[i]);
+	for (size_t i = 0; is_same && i < was->pool_count; i++) {
+		const struct pool_spec *a = &was->pools[i], *b = &now->pools[i];
+		is_same = m->pools[i] == i && m->pool_stays[i] && a->class == b->class &&
+			  a->group_count == b->group_count;
+		for (size_t k = 0; is_same && k < a->group_count; k++)
+			is_same = a->groups[k] == b->groups[k];
+	}
+	return is_same;
+}
+
 /* --- what stops at once --- */
 
 static bool is_held_now(const struct fleet_map *m, size_t group)
@@ -363,7 +381,8 @@ bool fleet_change(struct controller *c, struct error *e)
 	m.was = &was;
 	m.now = &c->manifest;
 	publish_make_room(c);
-	fleet_tell_cluster(c);
+	if (!is_same_to_cluster(&m))
+		fleet_tell_cluster(c);
 	open_groups(c, &m, &ok, e);
 	open_pools(c, &m, former);
 	adopt(c);

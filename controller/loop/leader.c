@@ -226,7 +226,8 @@ void leader_use_manifest(struct controller *c, const struct manifest *m, struct 
 	if (m)
 		take_next(c, m, held);
 	leader_go_on(c); /* it may have waited for these */
-	publish_state(c);
+	if (!m || c->leader.state != STATE_LEADING)
+		publish_state(c); /* else the next tick does, with what it takes up */
 }
 
 static bool may_take(void *user)

@@ -1,7 +1,6 @@
 #include "controller/loop/objects.h"
 
 #include "base/alloc.h"
-#include "base/fnv1a.h"
 #include "base/json.h"
 #include "controller/cluster/watch.h"
 #include "controller/loop/controller_state.h"
@@ -28,7 +27,8 @@ static const struct record_spec object_record = { "", sizeof(struct seen_object)
 struct objects {
 	struct controller *controller;
 	struct watch *watch;
-	struct pool_object *items; /* by namespace and name */
+	struct manifest_part *files; /* NULL: there are none */
+	struct pool_object *items;   /* by namespace and name */
 	size_t count, room;
 	struct timer timer;
 	bool is_synced;
@@ -88,6 +88,17 @@ static void tell(const struct pool_object *o, const char *before)
 		log_info("warmpool-taken", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_END);
 }
 
+static bool read_files(struct objects *s)
+{
+	CLEANUP(findings_release) struct findings f = { 0 };
+	const char *text = s->controller->settings.manifest->text;
+	struct error e;
+
+	if (text && !s->files)
+		s->files = manifest_part_read(OBJECTS_TRUSTED, text, &f, &e);
+	return !text || s->files;
+}
+
 static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 {
 	CLEANUP(arena_release) struct arena kept = { 0 };
@@ -96,8 +107,8 @@ static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].refusal)
 			before[i] = arena_strdup(&kept, s->items[i].refusal, strlen(s->items[i].refusal));
-	bool ok = objects_choose(s->items, s->count, s->controller->settings.manifest,
-				 s->controller->settings.pool_selector != NULL, a, out);
+	bool ok = read_files(s) &&
+		  objects_choose(s->items, s->count, s->files, s->controller->settings.pool_selector != NULL, a, out);
 	for (size_t i = 0; i < s->count; i++)
 		tell(&s->items[i], before[i]);
 	return ok;
@@ -141,8 +152,10 @@ static bool seen(void *user, const void *record, const struct watch_seen *w)
 	o->created = r->created;
 	if (is_same)
 		return true;
-	free(o->spec);
-	o->spec = r->spec.text ? xstrndup(r->spec.text, r->spec.len) : xstrdup("{}");
+	if (r->spec.text)
+		pool_object_say(o, r->spec.text, r->spec.len);
+	else
+		pool_object_say(o, "{}", 2);
 	use_soon(s);
 	return true;
 }
@@ -214,6 +227,7 @@ void objects_close(struct controller *c)
 	watch_stop(s->watch);
 	for (size_t i = 0; i < s->count; i++)
 		pool_object_release(&s->items[i]);
+	manifest_part_let_go(s->files);
 	free(s->items);
 	free(s);
 	c->objects = NULL;
@@ -263,8 +277,6 @@ void objects_write_owner(const struct controller *c, const struct pool_spec *spe
 			   o->name, o->uid);
 }
 
-static const char trusted[] = "the files of -f";
-
 enum use { USE_NOT, USE_FORMER, USE_SPEC };
 
 /* The search for the largest part that agrees. */
@@ -274,22 +286,31 @@ struct choice {
 	size_t *by_age; /* indices, oldest first */
 	size_t count;
 	bool is_part;
-	const struct manifest *files;
+	struct manifest_part *files;
 };
+
+void pool_object_say(struct pool_object *o, const char *spec, size_t len)
+{
+	char *said = xstrndup(spec, len);
+
+	free(o->spec);
+	o->spec = said;
+	o->is_read = false;
+}
 
 void pool_object_release(struct pool_object *o)
 {
+	manifest_part_let_go(o->read);
+	manifest_part_let_go(o->former);
 	free(o->namespace);
 	free(o->name);
 	free(o->uid);
 	free(o->spec);
-	free(o->former);
 	free(o->refusal);
 }
 
-static struct manifest_text text_of(const struct choice *c, size_t i, struct arena *a)
+static struct manifest_part *read_spec(const struct pool_object *o, struct findings *f, struct error *e)
 {
-	const struct pool_object *o = &c->items[i];
 	CLEANUP(buf_release) struct buf name = { 0 }, out = { 0 };
 
 	buf_printf(&name, "WarmPool %s/%s", o->namespace, o->name);
@@ -298,9 +319,14 @@ static struct manifest_text text_of(const struct choice *c, size_t i, struct are
 	buf_text(&out, ",\"namespace\":");
 	json_write_text(o->namespace, &out);
 	buf_text(&out, "},\"spec\":");
-	buf_text(&out, c->uses[i] == USE_SPEC ? o->spec : o->former);
+	buf_text(&out, o->spec);
 	buf_text(&out, "}\n");
-	return (struct manifest_text){ arena_strdup(a, name.text, name.len), arena_strdup(a, out.text, out.len) };
+	return manifest_part_read(name.text, out.text, f, e);
+}
+
+static struct manifest_part *part_of(const struct choice *c, size_t i)
+{
+	return c->uses[i] == USE_SPEC ? c->items[i].read : c->items[i].former;
 }
 
 /* Pods that are selected by a pool of another controller are not seen to be. */
@@ -328,20 +354,21 @@ static void tell_findings(struct findings *f, struct error *e)
 /* All that are used, the one on trial last, so that it is what findings are about. `trial` count: none. */
 static bool load(const struct choice *c, size_t trial, struct arena *a, struct manifest *out, struct error *e)
 {
-	struct manifest_text *texts = arena_array(a, struct manifest_text, c->count + 1);
+	struct manifest_part **parts = arena_array(a, struct manifest_part *, c->count + 1);
 	size_t n = 0;
 	struct findings f = { 0 };
 
-	if (c->files->text)
-		texts[n++] = (struct manifest_text){ trusted, c->files->text };
+	if (c->files)
+		parts[n++] = c->files;
 	for (size_t i = 0; i < c->count; i++)
 		if (c->uses[i] != USE_NOT && i != trial)
-			texts[n++] = text_of(c, i, a);
+			parts[n++] = part_of(c, i);
 	if (trial < c->count)
-		texts[n++] = text_of(c, trial, a);
+		parts[n++] = part_of(c, trial);
 	*out = (struct manifest){ 0 };
-	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_objects(out, trusted, &f, e) &&
-			 controller_accepts(out, &f, e) && is_whole(c, out, e));
+	bool ok = !n || (manifest_load_parts(parts, n, a, out, &f, e) &&
+			 manifest_check_objects(out, OBJECTS_TRUSTED, &f, e) && controller_accepts(out, &f, e) &&
+			 is_whole(c, out, e));
 	if (!ok)
 		tell_findings(&f, e);
 	findings_release(&f);
@@ -359,7 +386,7 @@ static bool fits(const struct choice *c, size_t trial, struct error *e)
 
 static bool is_settled(const struct pool_object *o)
 {
-	return o->former && !strcmp(o->former, o->spec);
+	return o->former && o->former == o->read;
 }
 
 static int compare_age(const void *left, const void *right, void *user)
@@ -375,7 +402,7 @@ static int compare_age(const void *left, const void *right, void *user)
 /* What of it may be in force at best: where its spec says nothing that can be read, what it said before. */
 static enum use best_of(const struct pool_object *o)
 {
-	if (!o->is_unreadable)
+	if (o->read)
 		return USE_SPEC;
 	return o->former ? USE_FORMER : USE_NOT;
 }
@@ -399,26 +426,25 @@ static void refuse(struct pool_object *o, const char *why)
 	o->refusal = xstrdup(why);
 }
 
-/* What can be told of the object alone is remembered for as long as it says the same. */
-static void read_alone(struct choice *c, size_t i)
+/* What can be told of the object alone is remembered for as long as it says the same. Back at what is in force, it is
+ * that. */
+static void read_alone(struct pool_object *o)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(findings_release) struct findings f = { 0 };
-	struct pool_object *o = &c->items[i];
-	uint64_t hash = fnv1a_text(FNV1A_START, o->spec);
 	struct error e = { 0 };
 
-	if (o->is_read && o->read_hash == hash)
+	if (o->is_read)
 		return;
+	manifest_part_let_go(o->read);
+	o->read = read_spec(o, &f, &e);
 	o->is_read = true;
-	o->read_hash = hash;
-	c->uses[i] = USE_SPEC;
-	const struct manifest_text text = text_of(c, i, &a);
-	o->is_unreadable = !manifest_reads(&text, &a, &f, &e);
-	if (!o->is_unreadable)
-		return;
-	tell_findings(&f, &e);
-	refuse(o, e.message);
+	if (!o->read) {
+		tell_findings(&f, &e);
+		refuse(o, e.message);
+	} else if (o->former && !strcmp(o->former->text, o->read->text)) {
+		manifest_part_let_go(o->read);
+		o->read = manifest_part_hold(o->former);
+	}
 }
 
 static bool grow_by(struct choice *c, size_t i)
@@ -427,7 +453,7 @@ static bool grow_by(struct choice *c, size_t i)
 
 	if (try_use(c, i, best_of(&c->items[i]), &e))
 		return true;
-	if (c->items[i].is_unreadable)
+	if (!c->items[i].read)
 		return false;
 	refuse(&c->items[i], e.message);
 	return c->uses[i] == USE_NOT && c->items[i].former && try_use(c, i, USE_FORMER, &ignored);
@@ -488,12 +514,12 @@ static void conclude(struct pool_object *o, enum use wanted)
 	o->refusal = NULL;
 	if (is_settled(o))
 		return;
-	free(o->former);
-	o->former = xstrdup(o->spec);
+	manifest_part_let_go(o->former);
+	o->former = manifest_part_hold(o->read);
 }
 
-bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, bool is_part,
-		    struct arena *a, struct manifest *out)
+bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, bool is_part, struct arena *a,
+		    struct manifest *out)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct choice c = { .items = items,
@@ -508,7 +534,7 @@ bool objects_choose(struct pool_object *items, size_t count, const struct manife
 		c.by_age[i] = i;
 	qsort_r(c.by_age, count, sizeof *c.by_age, compare_age, items);
 	for (size_t i = 0; i < count; i++) {
-		read_alone(&c, i);
+		read_alone(&items[i]);
 		c.uses[i] = best_of(&items[i]);
 	}
 	bool ok = load(&c, count, a, out, &e);

@@ -38,23 +38,27 @@ const struct pool_object *objects_named(const struct controller *c, const char *
 
 struct pool_object {
 	char *namespace, *name, *uid;
-	char *spec;	/* JSON */
-	char *former;	/* the spec that was in force last; NULL: none was */
-	char *refusal;	/* why `spec` is left out; NULL: it is in force */
-	bool is_former; /* it is left out, and `former` is in force in its place */
+	char *spec;		      /* JSON */
+	struct manifest_part *read;   /* `spec`, once `is_read`; NULL: it makes no sense whatever the others say */
+	struct manifest_part *former; /* what was in force last; NULL: nothing was */
+	char *refusal;		      /* why `spec` is left out; NULL: it is in force */
+	bool is_former;		      /* it is left out, and `former` is in force in its place */
+	bool is_read;
 	int64_t generation;
 	millis created;
 	uint64_t uid_high, uid_low;
-	bool is_read,
-		is_unreadable; /* the spec of that hash was read alone, and makes no sense whatever the others say */
-	uint64_t read_hash;
 };
 
+/* From now on it says this. */
+void pool_object_say(struct pool_object *o, const char *spec, size_t len);
+
+/* Files are always in force. A text of the name OBJECTS_TRUSTED. */
+#define OBJECTS_TRUSTED "the files of -f"
 /*
- * `items` by namespace and name. Sets refusal, former and is_former of all; `out` without a pool is possible. `files`
- * are always in force. `is_part`: other controllers have pools, too, so that none here takes the pods of no pool. False
- * when the files alone make no sense. Nothing else may be in the arena.
+ * `items` by namespace and name. Reads what has not been read; sets refusal, former and is_former of all; `out` without
+ * a pool is possible. `files` NULL: there are none. `is_part`: other controllers have pools, too, so that none here
+ * takes the pods of no pool. False when the files alone make no sense. Nothing else may be in the arena.
  */
-bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, bool is_part,
-		    struct arena *a, struct manifest *out) MUST_USE;
+bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, bool is_part, struct arena *a,
+		    struct manifest *out) MUST_USE;
 void pool_object_release(struct pool_object *o);

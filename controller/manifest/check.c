@@ -1,5 +1,6 @@
 #include "controller/manifest/check.h"
 
+#include "base/fnv1a.h"
 #include "base/json.h"
 #include "base/quantity.h"
 #include "base/resource.h"
@@ -465,29 +466,72 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 	check_share(d, s);
 }
 
-static void check_name(struct draft *d, size_t pool)
-{
-	const struct metadata_text *m = &d->pools[pool].metadata;
+/* Pools that say the same, in their order: an open hash by what they say. */
+struct alike {
+	const char **texts; /* slots of them, a power of two; NULL: free */
+	size_t *firsts, *lasts, slots;
+	size_t *next; /* of each pool; SIZE_MAX: none */
+};
 
-	for (size_t i = 0; m->name && i < pool; i++) {
-		const struct metadata_text *other = &d->pools[i].metadata;
-		if (!other->name || strcmp(other->name, m->name) != 0)
-			continue;
-		const struct yaml_node *at = yaml_child(other->node, "name");
-		CLEANUP(buf_release) struct buf allowed = { 0 };
-		buf_printf(&allowed, "a name of its own; another pool has this one at %s:%zu:%zu", at->file, at->line,
-			   at->column);
-		schema_find_key(d->findings, m->node, "name", NULL, allowed.text,
-				"rename one; traces and history tell pools apart by name alone");
-		return;
-	}
+static struct alike alike_make(const struct draft *d, struct arena *a)
+{
+	struct alike x = { .slots = 2 };
+
+	while (x.slots < 2 * d->pool_count)
+		x.slots *= 2;
+	x.texts = arena_array(a, const char *, x.slots);
+	x.firsts = arena_array(a, size_t, x.slots);
+	x.lasts = arena_array(a, size_t, x.slots);
+	x.next = arena_array(a, size_t, d->pool_count + 1);
+	return x;
 }
 
-static bool is_same_space(const struct draft *d, size_t a, size_t b)
+/* The first pool that says so: this one, where none did before. The text must stay. */
+static size_t first_alike(struct alike *x, size_t pool, const char *text)
 {
-	const char *one = d->pools[a].metadata.namespace, *other = d->pools[b].metadata.namespace;
+	size_t i = fnv1a_text(FNV1A_START, text) & (x->slots - 1);
 
-	return !strcmp(one ? one : "", other ? other : "");
+	while (x->texts[i] && strcmp(x->texts[i], text) != 0)
+		i = (i + 1) & (x->slots - 1);
+	if (x->texts[i])
+		x->next[x->lasts[i]] = pool;
+	else
+		x->firsts[i] = pool;
+	x->texts[i] = text;
+	x->lasts[i] = pool;
+	x->next[pool] = SIZE_MAX;
+	return x->firsts[i];
+}
+
+/* What must be one pool's alone. */
+struct claims {
+	struct arena *arena;
+	struct alike names, targets, services;
+};
+
+static void check_name(struct draft *d, size_t pool, struct claims *c)
+{
+	const struct metadata_text *m = &d->pools[pool].metadata;
+	size_t first = m->name ? first_alike(&c->names, pool, m->name) : pool;
+
+	if (first == pool)
+		return;
+	const struct yaml_node *at = yaml_child(d->pools[first].metadata.node, "name");
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_printf(&allowed, "a name of its own; another pool has this one at %s:%zu:%zu", at->file, at->line,
+		   at->column);
+	schema_find_key(d->findings, m->node, "name", NULL, allowed.text,
+			"rename one; traces and history tell pools apart by name alone");
+}
+
+/* The pool's own of that kind: none of the three may hold a slash. */
+static const char *in_space(const struct draft *d, size_t pool, const char *kind, const char *name, struct arena *a)
+{
+	const char *space = d->pools[pool].metadata.namespace;
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	buf_printf(&text, "%s/%s/%s", space ? space : "", kind, name);
+	return arena_strdup(a, text.text, text.len);
 }
 
 static bool sets_replicas(const struct spec_text *p)
@@ -497,44 +541,40 @@ static bool sets_replicas(const struct spec_text *p)
 }
 
 /* Two would undo each other's number. */
-static void check_target(struct draft *d, size_t pool)
+static void check_target(struct draft *d, size_t pool, struct claims *c)
 {
 	const struct spec_text *p = draft_spec(d, pool);
+	const struct target_text *t = &p->workload.target;
 
-	for (size_t i = 0; sets_replicas(p) && i < pool; i++) {
-		const struct target_text *other = &draft_spec(d, i)->workload.target;
-		if (!sets_replicas(draft_spec(d, i)) || !is_same_space(d, i, pool) ||
-		    strcmp(other->name, p->workload.target.name) != 0 ||
-		    strcmp(other->kind, p->workload.target.kind) != 0)
-			continue;
-		const struct yaml_node *at = yaml_child(other->node, "name");
-		CLEANUP(buf_release) struct buf allowed = { 0 };
-		buf_printf(&allowed, "a workload of its own; another pool sets the replicas of this one at %s:%zu:%zu",
-			   at->file, at->line, at->column);
-		schema_find_key(d->findings, p->workload.target.node, "name", NULL, allowed.text,
-				"let one pool scale it: delete the other, or set its mode: observe or workload.warm: "
-				"metric");
+	if (!sets_replicas(p))
 		return;
-	}
+	size_t first = first_alike(&c->targets, pool, in_space(d, pool, t->kind, t->name, c->arena));
+	if (first == pool)
+		return;
+	const struct yaml_node *at = yaml_child(draft_spec(d, first)->workload.target.node, "name");
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_printf(&allowed, "a workload of its own; another pool sets the replicas of this one at %s:%zu:%zu",
+		   at->file, at->line, at->column);
+	schema_find_key(d->findings, t->node, "name", NULL, allowed.text,
+			"let one pool scale it: delete the other, or set its mode: observe or workload.warm: metric");
 }
 
 /* Its Service can lead to one pool's requests only. */
-static void check_activator(struct draft *d, size_t pool)
+static void check_activator(struct draft *d, size_t pool, struct claims *c)
 {
-	const struct activator_text *a = &draft_spec(d, pool)->signals.queue.activator;
+	const struct activator_text *own = &draft_spec(d, pool)->signals.queue.activator;
 
-	for (size_t i = 0; a->service && i < pool; i++) {
-		const struct activator_text *other = &draft_spec(d, i)->signals.queue.activator;
-		if (!other->service || strcmp(other->service, a->service) != 0 || !is_same_space(d, i, pool))
-			continue;
-		const struct yaml_node *at = yaml_child(other->node, "service");
-		CLEANUP(buf_release) struct buf allowed = { 0 };
-		buf_printf(&allowed, "a Service of its own; another pool has this one at %s:%zu:%zu", at->file,
-			   at->line, at->column);
-		schema_find_key(d->findings, a->node, "service", NULL, allowed.text,
-				"give each pool a Service: requests that are held are one pool's");
+	if (!own->service)
 		return;
-	}
+	size_t first = first_alike(&c->services, pool, in_space(d, pool, "Service", own->service, c->arena));
+	if (first == pool)
+		return;
+	const struct yaml_node *at = yaml_child(draft_spec(d, first)->signals.queue.activator.node, "service");
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_printf(&allowed, "a Service of its own; another pool has this one at %s:%zu:%zu", at->file, at->line,
+		   at->column);
+	schema_find_key(d->findings, own->node, "service", NULL, allowed.text,
+			"give each pool a Service: requests that are held are one pool's");
 }
 
 /* A pod of no pool must be one pool's: whose it were is not to be guessed. */
@@ -553,15 +593,19 @@ static void check_only_any(struct draft *d, size_t pool)
 	}
 }
 
-static void check_pools(struct draft *d)
+static void check_pools(struct draft *d, struct arena *a)
 {
+	struct claims c = { a, alike_make(d, a), alike_make(d, a), alike_make(d, a) };
+
 	for (size_t i = 0; i < d->pool_count; i++) {
-		check_workload(d, &d->pools[i].spec);
-		check_pool(d, draft_spec(d, i));
-		check_name(d, i);
+		if (!d->pools[i].is_sound) {
+			check_workload(d, &d->pools[i].spec);
+			check_pool(d, draft_spec(d, i));
+		}
+		check_name(d, i, &c);
 		check_only_any(d, i);
-		check_target(d, i);
-		check_activator(d, i);
+		check_target(d, i, &c);
+		check_activator(d, i, &c);
 	}
 }
 
@@ -721,7 +765,10 @@ static void check_room(struct draft *d, const struct spec_text *s, int64_t room)
 static void check_groups(struct draft *d)
 {
 	for (size_t i = 0; i < d->group_count; i++)
-		check_group(d, &d->groups[i]);
+		if (d->groups[i].merged.settled)
+			d->groups[i].merged.provider = d->groups[i].merged.settled->provider;
+		else
+			check_group(d, &d->groups[i]);
 	for (size_t i = 0; i < d->pool_count; i++) {
 		const struct spec_text *s = draft_spec(d, i);
 		if (!s->groups.count)
@@ -735,19 +782,14 @@ static bool has_budget(const struct spec_text *s)
 	return s->budget.node && s->budget.dollars_per_hour;
 }
 
-static bool is_shared(const struct spec_text *a, const struct spec_text *b)
-{
-	return has_budget(a) && has_budget(b) && *a->budget.name && !strcmp(a->budget.name, b->budget.name);
-}
-
 /* Pools before this one that share its budget must name the same amount. */
-static void check_agreement(struct draft *d, size_t pool)
+static void check_agreement(struct draft *d, size_t first, const struct alike *budgets, size_t pool)
 {
 	const struct spec_text *s = draft_spec(d, pool);
 
-	for (size_t i = 0; i < pool; i++) {
+	for (size_t i = first; i != pool; i = budgets->next[i]) {
 		const struct spec_text *other = draft_spec(d, i);
-		if (!is_shared(s, other) || other->budget.dollars_per_hour == s->budget.dollars_per_hour)
+		if (other->budget.dollars_per_hour == s->budget.dollars_per_hour)
 			continue;
 		const struct yaml_node *at = other->budget.node;
 		CLEANUP(buf_release) struct buf allowed = { 0 };
@@ -759,74 +801,96 @@ static void check_agreement(struct draft *d, size_t pool)
 	}
 }
 
-static bool pool_names_group(const struct spec_text *s, const char *name)
-{
-	for (size_t i = 0; i < s->groups.count; i++)
-		if (draft_groups(s)[i].name && !strcmp(draft_groups(s)[i].name, name))
-			return true;
-	return false;
-}
+/* What a budget pays in any case, and the cheapest node it could buy. */
+struct bill {
+	int64_t least, cheapest;
+};
 
-static bool budget_covers_group(const struct draft *d, const struct spec_text *s, const char *name)
+/* Of each group once, of however many of the pools. */
+static struct bill bill_of(const struct draft *d, size_t first, const struct alike *budgets, bool *is_counted)
 {
-	if (pool_names_group(s, name))
-		return true;
-	for (size_t i = 0; i < d->pool_count; i++)
-		if (is_shared(s, draft_spec(d, i)) && pool_names_group(draft_spec(d, i), name))
-			return true;
-	return false;
-}
+	struct bill b = { 0, INT64_MAX };
 
-/* What the budget pays in any case, and the cheapest node it could buy. */
-static void check_amount(struct draft *d, const struct spec_text *s)
-{
-	int64_t least = 0, cheapest = INT64_MAX;
-
-	for (size_t i = 0; i < d->group_count; i++) {
-		const struct group_text *g = &d->groups[i].merged;
-		if (!budget_covers_group(d, s, g->name))
-			continue;
-		least += g->min * g->price_per_hour;
-		if (g->max && g->price_per_hour < cheapest)
-			cheapest = g->price_per_hour;
+	memset(is_counted, 0, d->group_count);
+	for (size_t i = first; i != SIZE_MAX; i = budgets->next[i]) {
+		const struct spec_text *s = draft_spec(d, i);
+		for (size_t k = 0; k < s->groups.count; k++) {
+			size_t index = draft_groups(s)[k].name ? draft_group_index(d, draft_groups(s)[k].name)
+							       : d->group_count;
+			if (index == d->group_count || is_counted[index])
+				continue;
+			const struct group_text *g = &d->groups[index].merged;
+			is_counted[index] = true;
+			b.least += g->min * g->price_per_hour;
+			if (g->max && g->price_per_hour < b.cheapest)
+				b.cheapest = g->price_per_hour;
+		}
 	}
-	bool is_too_small = cheapest != INT64_MAX && cheapest > s->budget.dollars_per_hour;
-	if (least <= s->budget.dollars_per_hour && !is_too_small)
+	return b;
+}
+
+static void check_amount(struct draft *d, const struct spec_text *s, const struct bill *b)
+{
+	bool is_too_small = b->cheapest != INT64_MAX && b->cheapest > s->budget.dollars_per_hour;
+
+	if (b->least <= s->budget.dollars_per_hour && !is_too_small)
 		return;
 	CLEANUP(buf_release) struct buf allowed = { 0 };
 	buf_text(&allowed, "at least ");
-	fixed_format(is_too_small && cheapest > least ? cheapest : least, DOLLAR_DIGITS, &allowed);
-	buf_text(&allowed,
-		 is_too_small && cheapest > least ? ", the price of one node" : ", what min of the node groups costs");
+	fixed_format(is_too_small && b->cheapest > b->least ? b->cheapest : b->least, DOLLAR_DIGITS, &allowed);
+	buf_text(&allowed, is_too_small && b->cheapest > b->least ? ", the price of one node"
+								  : ", what min of the node groups costs");
 	schema_find_key(d->findings, s->budget.node, "dollarsPerHour", NULL, allowed.text,
 			"raise the budget or lower min");
 }
 
-void draft_check(struct draft *d)
+static void check_budgets(struct draft *d, struct arena *a)
 {
-	check_pools(d);
-	check_groups(d);
+	struct alike budgets = alike_make(d, a);
+	size_t *firsts = arena_array(a, size_t, d->pool_count + 1);
+	struct bill *bills = arena_array(a, struct bill, d->pool_count + 1);
+	bool *is_counted = arena_array(a, bool, d->group_count + 1);
+
+	for (size_t i = 0; i < d->pool_count; i++) {
+		const char *name = draft_spec(d, i)->budget.name;
+		if (!has_budget(draft_spec(d, i)))
+			continue;
+		budgets.next[i] = SIZE_MAX;
+		firsts[i] = *name ? first_alike(&budgets, i, name) : i;
+	}
 	for (size_t i = 0; i < d->pool_count; i++) {
 		if (!has_budget(draft_spec(d, i)))
 			continue;
-		check_agreement(d, i);
-		check_amount(d, draft_spec(d, i));
+		if (firsts[i] == i)
+			bills[i] = bill_of(d, i, &budgets, is_counted);
+		check_agreement(d, firsts[i], &budgets, i);
+		check_amount(d, draft_spec(d, i), &bills[firsts[i]]);
 	}
+}
+
+void draft_check(struct draft *d)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	check_pools(d, &a);
+	check_groups(d);
+	check_budgets(d, &a);
 }
 
 static void check_groups_live(const struct manifest *m, size_t pool, struct findings *f)
 {
 	const struct spec_text *s = &m->pools[pool].spec;
-	CLEANUP(buf_release) struct buf remedy = { 0 };
 
-	buf_text(&remedy, "add ");
-	provider_list_blocks(false, &remedy);
-	buf_text(&remedy, ", or simulated: { endpoint: http://... } for a trial");
 	for (size_t i = 0; i < s->groups.count; i++) {
 		enum provider_choice p = (enum provider_choice)m->groups[m->fleet.pools[pool].groups[i]].provider;
-		if (!m->groups[m->fleet.pools[pool].groups[i]].blocks[p].node)
-			schema_find_key(f, draft_groups(s)[i].node, provider_name(p), NULL,
-					"a block of a provider where nodes are to be bought", remedy.text);
+		if (m->groups[m->fleet.pools[pool].groups[i]].blocks[p].node)
+			continue;
+		CLEANUP(buf_release) struct buf remedy = { 0 };
+		buf_text(&remedy, "add ");
+		provider_list_blocks(false, &remedy);
+		buf_text(&remedy, ", or simulated: { endpoint: http://... } for a trial");
+		schema_find_key(f, draft_groups(s)[i].node, provider_name(p), NULL,
+				"a block of a provider where nodes are to be bought", remedy.text);
 	}
 }
 

@@ -12,7 +12,7 @@ struct group_draft {
 };
 
 struct draft {
-	struct arena *arena;
+	struct arena *arena, *scratch; /* what stays with the manifest, and what is the draft's alone */
 	struct findings *findings;
 	struct warm_pool *pools;
 	size_t pool_count, pool_room;

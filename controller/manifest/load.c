@@ -1,9 +1,11 @@
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/fnv1a.h"
 #include "base/schema.h"
 #include "controller/manifest/check.h"
 #include "controller/manifest/cron.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Where the group of that name stands in by_name, or would stand. */
@@ -156,7 +158,7 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	}
 	if (draft->naming_count == draft->room) {
 		size_t room = draft->room ? draft->room * 2 : 4;
-		const struct group_text **grown = arena_array(d->arena, const struct group_text *, room);
+		const struct group_text **grown = arena_array(d->scratch, const struct group_text *, room);
 		for (size_t i = 0; i < draft->naming_count; i++)
 			grown[i] = draft->namings[i];
 		draft->namings = grown;
@@ -171,10 +173,10 @@ static void make_room_for_groups(struct draft *d)
 
 	for (size_t p = 0; p < d->pool_count; p++)
 		named += draft_spec(d, p)->groups.count;
-	d->groups = arena_array(d->arena, struct group_draft, (named < GROUPS_MAX ? named : GROUPS_MAX) + 1);
+	d->groups = arena_array(d->scratch, struct group_draft, (named < GROUPS_MAX ? named : GROUPS_MAX) + 1);
 	for (d->group_slots = 2; d->group_slots < 2 * named;)
 		d->group_slots *= 2;
-	d->by_name = arena_array(d->arena, size_t, d->group_slots);
+	d->by_name = arena_array(d->scratch, size_t, d->group_slots);
 	memset(d->by_name, 0xff, d->group_slots * sizeof *d->by_name);
 }
 
@@ -191,6 +193,9 @@ static void merge_groups(struct draft *d)
 		struct group_draft *g = &d->groups[i];
 		struct merging m = { d, (const void *const *)g->namings, g->naming_count, NULL };
 
+		if (g->naming_count == 1 && !d->findings->count)
+			continue; /* it is what its pool says */
+		g->merged.settled = NULL;
 		merge_record(&m, &group_table, &g->merged);
 	}
 }
@@ -212,7 +217,9 @@ static struct group_spec build_group(const struct draft *d, const struct group_t
 	return (struct group_spec){
 		.name = g->name,
 		.provider = provider_name((enum provider_choice)g->provider),
-		.settings = provider_settings((enum provider_choice)g->provider, &g->blocks[g->provider], d->arena),
+		.settings = g->settled ? g->settled->settings
+				       : provider_settings((enum provider_choice)g->provider, &g->blocks[g->provider],
+							   d->arena),
 		.zone = g->zone,
 		.instance_type = g->instance_type,
 		.capacity_type = (enum capacity_type)g->capacity_type,
@@ -345,6 +352,7 @@ static struct fleet_spec build_fleet(const struct draft *d)
 /* All files of a manifest, one after the other. */
 struct reading {
 	struct draft draft;
+	struct arena scratch;
 	struct buf text; /* as one stream of documents */
 	size_t nodes, documents;
 };
@@ -369,14 +377,20 @@ static bool is_warm_pool(struct findings *f, const struct yaml_node *root)
 	return false;
 }
 
+static bool has_room(struct draft *d, const struct yaml_node *root)
+{
+	if (d->pool_count < POOLS_MAX)
+		return true;
+	schema_find(d->findings, root, "more than 5,000 pools", "at most 5,000", "run a controller per part");
+	return false;
+}
+
 static void read_document(struct draft *d, const struct yaml_node *root)
 {
 	if (!is_warm_pool(d->findings, root))
 		return;
-	if (d->pool_count == POOLS_MAX) {
-		schema_find(d->findings, root, "more than 5,000 pools", "at most 5,000", "run a controller per part");
+	if (!has_room(d, root))
 		return;
-	}
 	d->pools = arena_grow(d->arena, d->pools, d->pool_count, &d->pool_room, sizeof *d->pools);
 	schema_read(&warm_pool_table, root, &d->pools[d->pool_count++], d->arena, d->findings);
 }
@@ -408,6 +422,14 @@ static void find_in_file(struct reading *r, const char *name, const char *found,
 		     &(struct finding){ .file = name, .found = found, .allowed = allowed, .remedy = remedy });
 }
 
+/* The stored text must be readable again in one piece. */
+static void check_size(struct reading *r, const char *name)
+{
+	if (r->nodes > YAML_NODES_MAX || r->documents > YAML_DOCUMENTS_MAX || r->text.len > YAML_BYTES_MAX)
+		find_in_file(r, name, "too much in all files together", "16 MiB, 500000 values, 10000 documents",
+			     "run a controller per part");
+}
+
 static void read_documents(struct reading *r, const char *name, const struct yaml_documents *docs)
 {
 	size_t filled = 0;
@@ -424,10 +446,14 @@ static void read_documents(struct reading *r, const char *name, const struct yam
 			     "see docs/manifest.md, or examples/first-try/pool.yaml");
 	r->nodes += docs->nodes;
 	r->documents += docs->count;
-	/* The stored text must be readable again in one piece. */
-	if (r->nodes > YAML_NODES_MAX || r->documents > YAML_DOCUMENTS_MAX || r->text.len > YAML_BYTES_MAX)
-		find_in_file(r, name, "too much in all files together", "16 MiB, 500000 values, 10000 documents",
-			     "run a controller per part");
+	check_size(r, name);
+}
+
+static void append_text(struct reading *r, const char *text, size_t len)
+{
+	if (r->text.len)
+		buf_text(&r->text, r->text.text[r->text.len - 1] == '\n' ? "---\n" : "\n---\n");
+	buf_append(&r->text, text, len);
 }
 
 static void read_text(struct reading *r, const char *name, const char *text, size_t len)
@@ -438,9 +464,7 @@ static void read_text(struct reading *r, const char *name, const char *text, siz
 		text += 3;
 		len -= 3;
 	}
-	if (r->text.len)
-		buf_text(&r->text, r->text.text[r->text.len - 1] == '\n' ? "---\n" : "\n---\n");
-	buf_append(&r->text, text, len);
+	append_text(r, text, len);
 	if (yaml_parse(name, text, len, r->draft.arena, &docs, r->draft.findings))
 		read_documents(r, name, &docs);
 }
@@ -482,12 +506,13 @@ static bool read_path(struct reading *r, const char *path, struct error *e)
 
 static void reading_start(struct reading *r, struct arena *a, struct findings *f)
 {
-	*r = (struct reading){ .draft = { .arena = a, .findings = f } };
+	*r = (struct reading){ .draft = { .arena = a, .scratch = &r->scratch, .findings = f } };
 }
 
 static void reading_release(struct reading *r)
 {
 	buf_release(&r->text);
+	arena_release(&r->scratch);
 }
 
 static bool reading_finish(struct reading *r, struct manifest *out, struct error *e)
@@ -546,31 +571,120 @@ bool manifest_load(const char *const *paths, size_t count, struct arena *a, stru
 	return false;
 }
 
-bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct arena *a, struct manifest *out,
-			 struct findings *f, struct error *e)
-{
-	CLEANUP(reading_release) struct reading r;
-
-	reading_start(&r, a, f);
-	for (size_t i = 0; i < count; i++)
-		read_text(&r, texts[i].name, texts[i].text, strlen(texts[i].text));
-	return reading_finish(&r, out, e);
-}
-
-bool manifest_reads(const struct manifest_text *text, struct arena *a, struct findings *f, struct error *e)
-{
-	CLEANUP(reading_release) struct reading r;
-
-	reading_start(&r, a, f);
-	read_text(&r, text->name, text->text, strlen(text->text));
-	findings_sort(f);
-	return !f->count || findings_error(f, e);
-}
-
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e)
 {
-	return manifest_load_texts(&(struct manifest_text){ name, text }, 1, a, out, f, e);
+	CLEANUP(reading_release) struct reading r;
+
+	reading_start(&r, a, f);
+	read_text(&r, name, text, strlen(text));
+	return reading_finish(&r, out, e);
+}
+
+struct manifest_part *manifest_part_read(const char *name, const char *text, struct findings *f, struct error *e)
+{
+	struct manifest_part *p = xnew(struct manifest_part);
+	CLEANUP(reading_release) struct reading r;
+	struct draft *d = &r.draft;
+
+	*p = (struct manifest_part){ .holders = 1 };
+	reading_start(&r, &p->arena, f);
+	d->pools = arena_new(&p->arena, struct warm_pool);
+	d->pool_room = 1; /* mostly */
+	p->name = arena_strdup(&p->arena, name, strlen(name));
+	read_text(&r, p->name, text, strlen(text));
+	findings_sort(f);
+	if (f->count) {
+		manifest_part_let_go(p);
+		findings_error(f, e);
+		return NULL;
+	}
+	p->text = arena_strdup(&p->arena, r.text.text, r.text.len);
+	p->text_len = r.text.len;
+	p->pools = d->pools;
+	p->pool_count = d->pool_count;
+	p->nodes = r.nodes;
+	p->documents = r.documents;
+	return p;
+}
+
+struct manifest_part *manifest_part_hold(struct manifest_part *p)
+{
+	p->holders++;
+	return p;
+}
+
+void manifest_part_let_go(struct manifest_part *p)
+{
+	if (!p || --p->holders)
+		return;
+	arena_release(&p->arena);
+	free(p);
+}
+
+static void let_go_of_part(void *part)
+{
+	manifest_part_let_go(part);
+}
+
+static void add_part(struct reading *r, struct manifest_part *p)
+{
+	struct draft *d = &r->draft;
+
+	arena_on_release(d->arena, let_go_of_part, manifest_part_hold(p));
+	append_text(r, p->text, p->text_len);
+	for (size_t i = 0; i < p->pool_count && has_room(d, p->pools[i].node); i++)
+		d->pools[d->pool_count++] = p->pools[i];
+	r->nodes += p->nodes;
+	r->documents += p->documents;
+	check_size(r, p->name);
+}
+
+static void settle(struct group_text *own, size_t index, const struct draft *d, const struct fleet_spec *fleet,
+		   struct arena *a)
+{
+	struct settled_group *settled = arena_new(a, struct settled_group);
+	const char *settings = fleet->groups[index].settings;
+
+	*settled =
+		(struct settled_group){ d->groups[index].merged.provider, arena_strdup(a, settings, strlen(settings)) };
+	own->settled = settled;
+}
+
+/* What was found to be right is not asked again. */
+static void remember(const struct draft *d, struct manifest_part *p, const struct warm_pool *resolved,
+		     const struct fleet_spec *fleet)
+{
+	for (size_t i = 0; i < p->pool_count; i++) {
+		if (!p->pools[i].is_sound)
+			p->pools[i] = resolved[i];
+		p->pools[i].is_sound = true;
+		for (size_t k = 0; k < resolved[i].spec.groups.count; k++) {
+			struct group_text *own = (struct group_text *)(uintptr_t)&draft_groups(&resolved[i].spec)[k];
+			size_t index = own->settled ? d->group_count : draft_group_index(d, own->name);
+			if (index < d->group_count && d->groups[index].naming_count == 1)
+				settle(own, index, d, fleet, &p->arena);
+		}
+	}
+}
+
+bool manifest_load_parts(struct manifest_part *const *parts, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e)
+{
+	CLEANUP(reading_release) struct reading r;
+	size_t pools = 0;
+
+	reading_start(&r, a, f);
+	for (size_t i = 0; i < count; i++)
+		pools += parts[i]->pool_count;
+	r.draft.pools = arena_array(a, struct warm_pool, pools + 1);
+	for (size_t i = 0; i < count; i++)
+		add_part(&r, parts[i]);
+	if (!reading_finish(&r, out, e))
+		return false;
+	for (size_t i = 0, pool = 0; i < count; pool += parts[i++]->pool_count)
+		remember(&r.draft, parts[i], &r.draft.pools[pool], &out->fleet);
+	return true;
 }
 
 bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, struct arena *a, struct manifest *out,

@@ -23,18 +23,27 @@ struct manifest {
  */
 bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
 		   struct error *e) MUST_USE;
-/* The same from texts; `name` stands for the file in messages. */
-struct manifest_text {
-	const char *name, *text;
-};
-bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct arena *a, struct manifest *out,
-			 struct findings *f, struct error *e) MUST_USE;
+/* The same from a text; `name` stands for the file in messages. */
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e) MUST_USE;
 
-/* Whether a text makes sense by itself, whatever other texts say: it can be read, and each key has a value that may
- * stand there. False with the first thing wrong in `e` (ERROR_INVALID) and all of them in `f`. */
-bool manifest_reads(const struct manifest_text *text, struct arena *a, struct findings *f, struct error *e) MUST_USE;
+/* A text that was read once, for all manifests that it is a part of. It makes sense by itself, whatever other texts
+ * say: each key has a value that may stand there. Counted: whoever holds it lets go of it. */
+struct manifest_part {
+	const char *name, *text;
+	size_t text_len;
+	struct warm_pool *pools;
+	size_t pool_count, nodes, documents;
+	size_t holders;
+	struct arena arena;
+};
+/* NULL with the first thing wrong in `e` (ERROR_INVALID) and all of them in `f`. */
+struct manifest_part *manifest_part_read(const char *name, const char *text, struct findings *f, struct error *e);
+struct manifest_part *manifest_part_hold(struct manifest_part *p);
+void manifest_part_let_go(struct manifest_part *p); /* NULL: nothing */
+/* As if their texts stood one after the other. The manifest's arena holds them. */
+bool manifest_load_parts(struct manifest_part *const *parts, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e) MUST_USE;
 
 /* The same from WarmPools among other objects that were read already: no text is kept (`text` is ""). */
 bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, struct arena *a, struct manifest *out,

@@ -166,6 +166,12 @@ struct standby_text {
 	struct quantiles_text lead_time, first_lead_time;
 };
 
+/* What follows from a group's text; nothing is wrong with it. */
+struct settled_group {
+	int64_t provider;
+	const char *settings;
+};
+
 struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
@@ -175,6 +181,7 @@ struct group_text {
 	int64_t reserved_until; /* 0: not given */
 	struct schema_labels resources;
 	struct standby_text standby;
+	const struct settled_group *settled; /* NULL: not known, or another pool names it, too */
 };
 
 struct lead_time_text {
@@ -244,6 +251,7 @@ struct warm_pool {
 	int64_t api_version, kind;
 	struct metadata_text metadata;
 	struct spec_text spec;
+	bool is_sound; /* nothing is wrong with it, as far as it can be told of it alone */
 };
 
 extern const struct schema_table warm_pool_table, group_table, workload_table, signals_table, cost_labels_table;

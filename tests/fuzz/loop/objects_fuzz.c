@@ -15,9 +15,9 @@ enum { MOST = 6 };
 static void choose(struct pool_object *items, size_t count)
 {
 	struct arena a = { 0 };
-	struct manifest files = { 0 }, m = { 0 };
+	struct manifest m = { 0 };
 
-	if (!objects_choose(items, count, &files, false, &a, &m))
+	if (!objects_choose(items, count, NULL, false, &a, &m))
 		abort(); /* there are no files that could make no sense */
 	size_t out = 0;
 	for (size_t i = 0; i < count; i++)
@@ -51,8 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	}
 	choose(items, count);
 	if (count > 1) {
-		free(items[0].spec);
-		items[0].spec = strdup(items[1].spec);
+		pool_object_say(&items[0], items[1].spec, strlen(items[1].spec));
 		items[0].generation++;
 		choose(items, count);
 	}

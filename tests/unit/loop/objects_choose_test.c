@@ -17,7 +17,6 @@ enum { OBJECTS = 6 };
 struct world {
 	struct pool_object items[OBJECTS];
 	size_t count;
-	struct manifest files;
 	bool is_part;
 	struct arena arena;
 	struct manifest chosen;
@@ -33,8 +32,7 @@ static char *copy(const char *text)
 
 static void set_spec(struct pool_object *o, const char *spec)
 {
-	free(o->spec);
-	o->spec = copy(spec);
+	pool_object_say(o, spec, strlen(spec));
 	o->generation++;
 }
 
@@ -57,7 +55,7 @@ static void take_away(struct world *w, size_t i)
 static void choose(struct world *w)
 {
 	arena_release(&w->arena);
-	assert_true(objects_choose(w->items, w->count, &w->files, w->is_part, &w->arena, &w->chosen));
+	assert_true(objects_choose(w->items, w->count, NULL, w->is_part, &w->arena, &w->chosen));
 }
 
 static void close_world(struct world *w)
@@ -251,7 +249,7 @@ static void any_world(void **state)
 			size_t used = 0;
 			for (size_t i = 0; i < w.count; i++) {
 				used += !w.items[i].refusal || w.items[i].is_former;
-				assert_true(w.items[i].refusal || !strcmp(w.items[i].former, w.items[i].spec));
+				assert_true(w.items[i].refusal || w.items[i].former == w.items[i].read);
 			}
 			if (used != w.chosen.fleet.pool_count)
 				fail_msg("seed %llu, step %d: %zu used, %zu in force", (unsigned long long)seed, step,
@@ -260,6 +258,168 @@ static void any_world(void **state)
 		}
 		close_world(&w);
 	}
+}
+
+/* --- what is remembered of objects changes nothing --- */
+
+#define TARGET(name)                                                                                         \
+	"\"mode\":\"act\",\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"x\"}},\"scaleTargetRef\":{" \
+	"\"apiVersion\":"                                                                                    \
+	"\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"" name "\"}},"
+#define MORE(more, group)                                                                                         \
+	"{" more "\"objective\":{\"queueWait\":\"2s\",\"attainment\":\"99%\"},\"nodeGroups\":[{\"name\":\"" group \
+	"\"," CLOUD ",\"pricePerHour\":2,\"min\":1}]}"
+#define PLAIN "\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"x\"}}},"
+
+/* Alone, of two, and wrong: groups, workloads, budgets, Services, shares, the default pool. */
+static const char *const said[] = {
+	ON("a", ",\"max\":3"),
+	ON("a", ",\"max\":4"),
+	ON("a", ""),
+	ON("b", ",\"min\":2"),
+	HEAD "\"nodeGroups\":[{\"name\":\"a\"}]}",
+	HEAD "\"nodeGroups\":[{\"name\":\"b\"},{\"name\":\"c\"," CLOUD ",\"provider\":\"simulated\"}]}",
+	HEAD "\"nodeGroups\":[{\"name\":\"a\",\"external\":{\"label\":\"l\",\"value\":\"v\"}}]}",
+	ON("c", ",\"min\":3,\"max\":2"),
+	ON("c", ",\"max\":1,\"standby\":{\"max\":2}"),
+	"{}",
+	"null",
+	MORE(TARGET("x"), "d"),
+	MORE(TARGET("y"), "d"),
+	MORE(PLAIN "\"budget\":{\"name\":\"all\",\"dollarsPerHour\":4},", "e"),
+	MORE(PLAIN "\"budget\":{\"name\":\"all\",\"dollarsPerHour\":5},", "f"),
+	MORE(PLAIN "\"budget\":{\"name\":\"all\",\"dollarsPerHour\":4},", "f"),
+	MORE(PLAIN "\"budget\":{\"dollarsPerHour\":1},", "f"),
+	MORE(PLAIN "\"signals\":{\"engine\":\"vllm\",\"scrape\":{},\"queue\":{\"activator\":{\"service\":\"s\"}}},",
+	     "g"),
+	MORE(PLAIN
+	     "\"signals\":{\"engine\":\"vllm\",\"scrape\":{\"scheme\":\"https\",\"tls\":{\"caFile\":\"/etc/x\"}}},",
+	     "g"),
+	MORE(PLAIN "\"headroom\":{\"min\":11},", "h"),
+	MORE(PLAIN "\"signals\":{\"engine\":\"vllm\",\"scrape\":{}},\"share\":{\"name\":\"s\",\"level\":1},", "h"),
+	"{\"class\":\"any\",\"nodeGroups\":[{\"name\":\"i\"," CLOUD "}]}",
+};
+enum { SAID = sizeof said / sizeof *said };
+
+static void set_anything(struct pool_object *o, struct random *r)
+{
+	set_spec(o, said[random_next(r) % SAID]);
+}
+
+/* Two namespaces, so that names meet. */
+static void insert_anything(struct world *w, struct random *r)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	const char *space = random_next(r) % 3 ? "llm" : "chat", *name = names[random_next(r) % 4];
+	size_t at = 0;
+
+	while (at < w->count && (strcmp(w->items[at].namespace, space) < 0 ||
+				 (!strcmp(w->items[at].namespace, space) && strcmp(w->items[at].name, name) < 0)))
+		at++;
+	if (at < w->count && !strcmp(w->items[at].namespace, space) && !strcmp(w->items[at].name, name))
+		return;
+	memmove(&w->items[at + 1], &w->items[at], (w->count++ - at) * sizeof w->items[0]);
+	w->items[at] = (struct pool_object){ .namespace = copy(space),
+					     .name = copy(name),
+					     .created = (millis)(random_next(r) % 4) };
+	set_anything(&w->items[at], r);
+}
+
+static void step_anything(struct world *w, struct random *r)
+{
+	uint64_t what = random_next(r) % 4;
+
+	if (!w->count || (what == 0 && w->count < OBJECTS))
+		insert_anything(w, r);
+	else if (what == 1)
+		take_away(w, random_next(r) % w->count);
+	else
+		set_anything(&w->items[random_next(r) % w->count], r);
+}
+
+/* The same as it is before the choice, with nothing that was read. */
+static void forget_all(const struct world *w, struct world *out)
+{
+	*out = (struct world){ .count = w->count, .is_part = w->is_part };
+	for (size_t i = 0; i < w->count; i++) {
+		const struct pool_object *o = &w->items[i];
+		struct findings f = { 0 };
+		struct error e;
+		out->items[i] = (struct pool_object){ .namespace = copy(o->namespace),
+						      .name = copy(o->name),
+						      .created = o->created,
+						      .refusal = o->refusal ? copy(o->refusal) : NULL };
+		set_spec(&out->items[i], o->spec);
+		if (o->former)
+			out->items[i].former = manifest_part_read(o->former->name, o->former->text, &f, &e);
+		findings_release(&f);
+	}
+}
+
+static const char *difference(const struct world *w, const struct world *anew)
+{
+	const struct manifest *a = &w->chosen, *b = &anew->chosen;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct pool_object *x = &w->items[i], *y = &anew->items[i];
+		if (x->is_former != y->is_former || !x->refusal != !y->refusal ||
+		    (x->refusal && strcmp(x->refusal, y->refusal) != 0))
+			return "an object is refused otherwise";
+	}
+	if (!a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
+		return "another text is in force";
+	for (size_t i = 0; i < a->fleet.pool_count; i++)
+		if (!schema_equal(&warm_pool_table, &a->pools[i], &b->pools[i]) ||
+		    a->pools[i].spec.workload.warm != b->pools[i].spec.workload.warm ||
+		    a->pools[i].spec.signals.engine != b->pools[i].spec.signals.engine)
+			return "a pool is another one";
+	for (size_t i = 0; i < a->fleet.group_count; i++)
+		if (!schema_equal(&group_table, &a->groups[i], &b->groups[i]) ||
+		    a->groups[i].provider != b->groups[i].provider ||
+		    strcmp(a->fleet.groups[i].settings, b->fleet.groups[i].settings) != 0)
+			return "a node group is another one";
+	return NULL;
+}
+
+/* Objects are created, changed and deleted: what was read before gives what reading all anew gives. */
+static void a_change_is_worth_a_full_reading(void **state)
+{
+	enum { STEPS = 40 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct random r = random_stream(seed, "remembered");
+		struct world w = { .is_part = seed % 5 == 0 }, anew;
+		for (int step = 0; step < STEPS; step++) {
+			for (uint64_t n = random_next(&r) % 3 + 1; n; n--)
+				step_anything(&w, &r);
+			forget_all(&w, &anew);
+			choose(&w);
+			choose(&anew);
+			const char *found = difference(&w, &anew);
+			if (found)
+				fail_msg("seed %llu, step %d: %s", (unsigned long long)seed, step, found);
+			close_world(&anew);
+		}
+		close_world(&w);
+	}
+}
+
+/* A group that another pool named, too, is checked anew once it is left alone. */
+static void a_group_left_alone_is_checked_again(void **state)
+{
+	struct world w = { 0 };
+
+	(void)state;
+	add(&w, "a", 1, ON("g", ",\"min\":11"));
+	add(&w, "b", 2, ON("g", ",\"max\":12"));
+	choose(&w);
+	assert_string_equal(in_force(&w), "a b");
+	take_away(&w, 1);
+	choose(&w);
+	assert_string_equal(in_force(&w), "");
+	expect_told(&w.items[0], "spec.nodeGroups[0].min: found '11'; allowed: at most max, which is 10");
+	close_world(&w);
 }
 
 int main(void)
@@ -273,6 +433,8 @@ int main(void)
 		cmocka_unit_test(of_those_that_come_together_the_oldest_stays),
 		cmocka_unit_test(a_group_may_be_told_by_another_pool),
 		cmocka_unit_test(any_world),
+		cmocka_unit_test(a_change_is_worth_a_full_reading),
+		cmocka_unit_test(a_group_left_alone_is_checked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

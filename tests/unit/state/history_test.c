@@ -380,6 +380,58 @@ static void there_is_one_writer(void **state)
 	assert_true(history_finish(w, &e));
 }
 
+/* Of a fleet that stays, changes, and is changed twice before a tick: each tick finds its own pools and groups. */
+static void each_tick_has_the_fleet_of_its_manifest(void **state)
+{
+	static const struct pool_spec fewer[] = {
+		{ .name = "batch", .namespace = "llm", .groups = second, .group_count = 1 },
+	};
+	static const struct fleet_spec other = { groups, 2, fewer, 1, NULL };
+	static const struct {
+		int64_t tick;
+		const char *text;
+		const struct fleet_spec *fleet;
+	} changes[] = {
+		{ 1, "a", &fleet }, { 2, "b", &other }, { 2, "c", &fleet }, { 2, "d", &fleet }, { 3, "e", &fleet }
+	};
+	static const char *const texts[] = { "kind: WarmPool\n", "a", "d", "e" };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct error e = { 0 };
+	struct made m;
+
+	(void)state;
+	write_file(1, 1);
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	struct history *h = history_resume(&setup, &e);
+	for (int64_t t = 1; t < 4; t++) {
+		for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+			if (changes[i].tick == t)
+				assert_true(history_use_manifest(h, changes[i].text, changes[i].fleet, &e));
+		make(&m, t);
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	}
+	assert_true(history_finish(h, &e));
+	h = open_file();
+	for (int64_t t = 0; t < 4; t++) {
+		struct history_stretch at;
+		struct tick_record r;
+		const char *text;
+		assert_true(history_stretch_at(h, t, &a, &at, &e) && history_manifest(h, t, &a, &text, &e));
+		assert_string_equal(text, texts[t]);
+		assert_int_equal(at.from, t);
+		assert_int_equal(at.pool_count, 2);
+		make(&m, t);
+		for (size_t p = 0; p < 2; p++) {
+			assert_int_equal(at.pools[p], p);
+			assert_true(history_read(h, t, p, &r, &e));
+			assert_int_equal(r.plan.group_count, m.plans[p].group_count);
+			assert_memory_equal(r.plan.groups, m.plans[p].groups,
+					    r.plan.group_count * sizeof *r.plan.groups);
+		}
+	}
+	history_close(h);
+}
+
 static void reading_leaves_no_files_behind(void **state)
 {
 	(void)state;
@@ -405,6 +457,7 @@ int main(void)
 		cmocka_unit_test(a_large_history_loses_its_oldest),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
 		cmocka_unit_test(there_is_one_writer),
+		cmocka_unit_test(each_tick_has_the_fleet_of_its_manifest),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
 
