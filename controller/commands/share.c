@@ -19,7 +19,8 @@
 
 struct asked {
 	struct option_list pools, traces;
-	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *failed_wakes, *output, *timeline;
+	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *failed_wakes, *output,
+		*timeline;
 	millis sleep, wake, warm_up, tick;
 	double scale;
 	int64_t seed;
@@ -621,8 +622,8 @@ static int run(int argc, char **argv)
 		  "left out of the score: the number of slots is chosen on it, and in hindsight without", &q.warm_up,
 		  NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &q.seed, NULL },
-		{ "timeline", 0, OPTION_TEXT, "FILE", "writes when which engine of \"one share\" slept or was awake, as CSV",
-		  &q.timeline, NULL },
+		{ "timeline", 0, OPTION_TEXT, "FILE",
+		  "writes when which engine of \"one share\" slept or was awake, as CSV", &q.timeline, NULL },
 		PRINT_OPTION(&q.output),
 	};
 	struct error e = { 0 };

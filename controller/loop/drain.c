@@ -272,8 +272,8 @@ void drains_recall(struct controller *c)
 	size_t count;
 
 	c->drains.back_off_count = 0;
-	if (!drain_record_find(c->history, &(struct drain_filter){ .from = now - DAY, .to = now + HOUR, .most = MOST }, &a,
-			       &rows, &count, &e)) {
+	if (!drain_record_find(c->history, &(struct drain_filter){ .from = now - DAY, .to = now + HOUR, .most = MOST },
+			       &a, &rows, &count, &e)) {
 		log_error("drains-not-read", LOG_E(&e), LOG_END);
 		return;
 	}
