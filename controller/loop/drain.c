@@ -761,8 +761,9 @@ static bool has_settled(const struct drain *d)
 	return cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND);
 }
 
-/* Who rebalances launches another beyond the size first, which may take as long as a launch may. */
-static const millis OWNER_ENDS = 30 * MINUTE;
+/* Who rebalances launches another beyond the size first, which may take as long as a launch may. It ends before
+ * DRAIN_PATIENCE does. */
+static const millis OWNER_ENDS = 25 * MINUTE;
 
 /* It is recommended to go, and another was launched in its place: to end it here, too, would lower the size, and the
  * cloud would end the other one for that. */
@@ -772,7 +773,7 @@ static bool ends_by_its_owner(const struct drain *d, const struct node *n)
 	const struct node_group *g = c->groups[d->group];
 
 	return n->interruption == NODE_REBALANCED && node_group_alive(g) > g->seen.desired &&
-	       loop_now(c->loop) - d->marked_at < clock_real(c->clock, OWNER_ENDS);
+	       clock_mono(c->clock) - d->since < OWNER_ENDS;
 }
 
 /* The machine has nothing left that we may not end. */

@@ -240,7 +240,7 @@ int64_t follower_lag(const struct controller *c)
 	const struct follower *f = &c->follower;
 	millis unheard = c->leader.lease && !f->is_paused ? lease_changed_at(c->leader.lease) - f->told_at : 0;
 
-	return f->lag + (unheard > 0 ? unheard / c->settings.interval : 0);
+	return f->lag + (unheard > 0 ? unheard / clock_real(c->clock, c->settings.interval) : 0);
 }
 
 bool follower_may_lead(struct controller *c)

@@ -863,6 +863,24 @@ static void what_is_recommended_to_go_is_ended_by_its_owner(void **state)
 	assert_int_equal(first->desired, size);
 }
 
+/* It was held for long, as nothing could be had: its owner has its time from then on all the same. */
+static void what_was_held_for_long_is_ended_by_its_owner_too(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	int64_t size = first->desired;
+	first->faults.stock_out = second->faults.stock_out = -1;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_find(leaving)->is_recommended = true;
+	run(40 * MINUTE);
+	first->faults.stock_out = second->faults.stock_out = 0;
+	cloud_owner_adds(first, cloud_find(leaving));
+	until(has_emptied, 20 * MINUTE, "what serves there is replaced");
+	run(10 * MINUTE);
+	assert_int_equal(first->desired, size);
+	assert_non_null(cloud_find(leaving));
+}
+
 /* It may run on for days: what serves there is replaced first, and serves on where nothing can be had. */
 static void what_is_recommended_to_go_serves_until_it_is_replaced(void **state)
 {
@@ -1200,6 +1218,7 @@ int main(int argc, char **argv)
 		SCENARIO(spot_that_is_rebalanced_is_let),
 		ON_EKS(what_is_recommended_to_go_is_ended_by_its_owner),
 		ON_EKS(what_is_recommended_to_go_serves_until_it_is_replaced),
+		ON_EKS(what_was_held_for_long_is_ended_by_its_owner_too),
 		SCENARIO(a_refresh_is_let),
 		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
