@@ -11,8 +11,8 @@ out=build/bench/share
 mkdir -p "$out"
 
 # clients TRACE DAYS MODELS [MEAN SERVICE [BUSIER]]: the busiest clients of so many days as models, but for so many that are
-# busier; with MEAN each client's requests are
-# copied with a jitter of 300 s until they keep that many engines of 8 sequences busy, at SERVICE seconds a request.
+# busier; with MEAN each client's requests are copied with a jitter of 300 s until they keep that many engines of 8 sequences
+# busy, at SERVICE seconds a request.
 clients() {
 	zcat "$traces/$1" | awk -F, -v days="$2" -v models="$3" -v mean="${4:-0}" -v service="${5:-0}" -v busier="${6:-0}" '
 		NR == 1 || $1 >= days * 86400 { next }

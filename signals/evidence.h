@@ -15,8 +15,7 @@
 
 enum evidence_verdict {
 	EVIDENCE_AGREES,
-	EVIDENCE_LEVELS, /* nothing runs and nothing waits, or little, and its counters tell of (more than twice the)
-			    work */
+	EVIDENCE_LEVELS, /* it shows no request, or less than half of those that its counters tell of */
 	EVIDENCE_HUNG,	 /* requests run or wait there, and no counter moves */
 	EVIDENCE_RESETS, /* counters went back again and again: a crash loop, a cache, or several servers */
 	EVIDENCE_COUNT
