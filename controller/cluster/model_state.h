@@ -484,6 +484,21 @@ enum placing {
 	PLACING_STRANDED,   /* of the pool that takes any: on a machine that may not be bought now */
 	PLACING_NOWHERE
 };
+/* Pods that ask for the same. */
+struct kind {
+	const struct pod_shape *asks;
+	const char *name_space;
+	int pool;
+	bool is_placeholder;
+	uint32_t hash;
+	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
+	size_t group_count, fitting_count;
+	bool is_any;			   /* of the pool that takes any: the cheapest machine will do */
+	bool has_terms;			   /* where it fits changes with who sits where */
+	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
+	const char *why;
+	size_t notes; /* given out so far */
+};
 struct placed {
 	const struct pod *pod;
 	const struct gang *gang; /* NULL without; lives in the arena of the placement */
