@@ -1,7 +1,5 @@
 #include "state/contention_record.h"
 
-#include "state/history_file.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +21,7 @@ bool contention_record_save(struct history *h, const char *group, const struct c
 	name_of(group, name);
 	snprintf(text, sizeof text, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, r->is_held, r->quiet,
 		 r->machines, r->at, r->yields_until, r->raised_until);
-	if (!history_begin_durable(h, e))
-		return false;
-	return history_run_durable(
-		h, DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(text)),
-		e);
+	return history_keep_fact(h, name, text, e);
 }
 
 bool contention_record_find(struct history *h, const char *group, struct contention_record *r)

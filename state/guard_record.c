@@ -1,7 +1,5 @@
 #include "state/guard_record.h"
 
-#include "state/history_file.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +17,7 @@ static bool put(struct history *h, const char *group, const char *text, struct e
 	char name[NAME_MOST];
 
 	name_of(group, name);
-	if (!history_begin_durable(h, e))
-		return false;
-	return history_run_durable(
-		h, DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(text)),
-		e);
+	return history_keep_fact(h, name, text, e);
 }
 
 bool guard_record_save(struct history *h, const char *group, const char *const *machines, size_t count, struct error *e)

@@ -243,6 +243,15 @@ bool history_run_durable(struct history *h, struct statement *s, struct error *e
 	return db_set_durable(h->db, false, ok ? e : &second) && ok;
 }
 
+bool history_keep_fact(struct history *h, const char *name, const char *value, struct error *e)
+{
+	if (!history_begin_durable(h, e))
+		return false;
+	return history_run_durable(
+		h, DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", DB_T(name), DB_T(value)),
+		e);
+}
+
 static bool save_setup(struct history *h, const struct history_setup *setup, struct error *e)
 {
 	char layout[16];

@@ -112,6 +112,8 @@ bool history_find_pool(const struct history *h, const char *name, size_t *pool, 
 bool history_span(struct history *h, struct history_span *span, struct error *e) MUST_USE;
 /* "program", "policy", "run"; "" when not there. The text lives in the arena. */
 bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e) MUST_USE;
+/* On disk when it returns true. state/replica.c says which names go to followers at once. */
+bool history_keep_fact(struct history *h, const char *name, const char *value, struct error *e) MUST_USE;
 /* The manifest in force at a tick. */
 bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e) MUST_USE;
 

@@ -17,7 +17,7 @@ enum { TICKS_MOST = 2000, BATCH_BYTES = 4 << 20, ASIDE_MOST = 99 };
 
 const struct section replica_sections[] = {
 	{ X "SELECT name, value FROM x JOIN fact ON (x.is_all <> 0 AND name <> 'kept_from') OR name LIKE 'contended %' "
-	    "OR name LIKE 'guarded %'",
+	    "OR name LIKE 'guarded %' OR name = 'given up'",
 	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false },
 	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
 	    " x.use_from AND x.last)",

@@ -92,6 +92,7 @@ static void finish(struct controller *c)
 	cluster_free(c->cluster);
 	policy_state_free(c->memory);
 	metering_free(c->metering);
+	waiting_release(&c->waiting);
 	arena_release(&c->tick.arena);
 	arena_release(&c->tick.spare);
 	arena_release(&c->publishing.arena);

@@ -95,6 +95,7 @@ static void begin(struct controller *c)
 		return;
 	}
 	recall_standby(c, &found);
+	waiting_recall(c);
 	fleet_leave_former(c);
 	c->leader.state = STATE_LEADING;
 	set_gate(c, true, "");

@@ -340,6 +340,7 @@ static void run_tick(struct controller *c)
 	metering_tick(c->metering, c);
 	if (!record(c, &before))
 		return;
+	waiting_keep(c);
 	c->tick.number++;
 	c->has_decided = true;
 	starts_events_taken(&c->starts); /* what is refused from here on is told to the next one */

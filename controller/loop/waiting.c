@@ -1,10 +1,14 @@
 #include "controller/loop/waiting.h"
 
+#include "base/alloc.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/metering.h"
 #include "controller/loop/observe.h"
 #include "controller/loop/status.h"
 #include "controller/loop/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* In the world's time. */
 static const millis QUIET = SECOND / 5, LONGEST = SECOND;
@@ -150,4 +154,42 @@ void waiting_taken(struct controller *c)
 {
 	timer_stop(&c->waiting.timer);
 	c->waiting.is_due = false;
+}
+
+static const char GIVEN_UP[] = "given up";
+
+void waiting_recall(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct error e = { 0 };
+	const char *text;
+
+	if (!history_fact(c->history, GIVEN_UP, &a, &text, &e)) {
+		log_error("given-up-not-recalled", LOG_E(&e), LOG_END);
+		return;
+	}
+	free(c->waiting.kept);
+	c->waiting.kept = xstrdup(text);
+	cluster_recall_given_up(c->cluster, arena_strdup(&a, text, strlen(text)), clock_now(c->clock));
+}
+
+void waiting_keep(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *text = cluster_given_up(c->cluster, &a);
+	struct error e = { 0 };
+
+	if (strcmp(text, c->waiting.kept ? c->waiting.kept : "") == 0)
+		return;
+	if (!history_keep_fact(c->history, GIVEN_UP, text, &e)) {
+		log_error("given-up-not-recorded", LOG_E(&e), LOG_END);
+		return;
+	}
+	free(c->waiting.kept);
+	c->waiting.kept = xstrdup(text);
+}
+
+void waiting_release(struct waiting *w)
+{
+	free(w->kept);
 }

@@ -14,6 +14,7 @@ struct waiting {
 	bool is_due;	  /* pods wait that no decision knows of */
 	millis first, at; /* clock_mono: the first of them came; the last decision between ticks */
 	bool has_decided; /* at */
+	char *kept;	  /* what the history knows of those that are given up; NULL: nothing was read */
 };
 
 /* A pod changed, or what one waits for was read; the loop calls it for each change. */
@@ -22,3 +23,7 @@ void waiting_pod(struct controller *c, const struct cluster_event *e);
 void waiting_again(struct controller *c);
 /* A tick decided on all that wait; or we lead no more. */
 void waiting_taken(struct controller *c);
+/* Who is given up: what the last leader knew, on becoming one; at each tick what we know; and to free it. */
+void waiting_recall(struct controller *c);
+void waiting_keep(struct controller *c);
+void waiting_release(struct waiting *w);

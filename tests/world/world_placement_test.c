@@ -27,13 +27,13 @@ static const char train_text[] =
 
 static const struct replica_settings alone = { .manifest = train_text };
 static struct cloud_group *train;
-static int64_t most; /* machines at once */
+static int64_t most, bought, before; /* machines at once; over all; at the last look */
 
 static void begin(int64_t machines)
 {
 	world_begin(3);
 	train = world_group("train", "train", 1, 0, 12, machines);
-	most = 0;
+	most = bought = before = 0;
 }
 
 static int set_up(void **state)
@@ -53,6 +53,8 @@ static int tear_down(void **state)
 static bool look(void)
 {
 	most = train->desired > most ? train->desired : most;
+	bought += train->desired > before ? train->desired - before : 0;
+	before = train->desired;
 	return false;
 }
 
@@ -206,6 +208,31 @@ static void a_scheduler_that_goes_away_holds_nothing(void **state)
 	assert_int_equal(most, 4);
 }
 
+/* Every half hour another replica leads. What is given up stays so, and only one is tried again at a time. */
+static void a_restart_does_not_forget_who_was_given_up(void **state)
+{
+	static const struct world_job job = { "j", "train", 4, true, 1, NULL, 0 };
+
+	(void)state;
+	replica_start(0, &alone);
+	run(20 * SECOND);
+	world_job(&job);
+	run(5 * SECOND);
+	world_scheduler(false);
+	for (int half_hours = 0; half_hours < 12; half_hours++) {
+		run(30 * MINUTE);
+		most = half_hours == 0 ? 0 : most;
+		replica_stop(0);
+		replica_start(0, &alone);
+	}
+	assert_int_equal(most, 1);
+	assert_in_range(bought, 5, 7); /* four, and one after an hour, two and four, each */
+	world_scheduler(true);
+	run(6 * HOUR);
+	assert_int_equal(world_job_running("j"), 4);
+	assert_in_range(most, 1, 4);
+}
+
 static void gets_what_it_needs(int64_t pods, bool is_loose)
 {
 	struct world_job job = { "j", "train", pods, is_loose, 1, NULL, 0 };
@@ -271,6 +298,7 @@ int main(int argc, char **argv)
 		SCENARIO(nine_hundred_processors_buy_nothing),
 		SCENARIO(a_scheduler_that_is_away_buys_nothing),
 		SCENARIO(a_scheduler_that_goes_away_holds_nothing),
+		SCENARIO(a_restart_does_not_forget_who_was_given_up),
 		SCENARIO(a_job_of_three_gets_three),
 		SCENARIO(a_job_of_four_gets_four),
 		SCENARIO(four_pods_one_by_one_get_four),
