@@ -18,6 +18,8 @@ enum { PAGE_SIZE = 500, PAGES_MOST = 100, MACHINES_MOST = 10000 };
 
 /* What Karpenter takes at most, as a rule, until it has acted on a lower size. */
 #define OWNER_ACTS (1 * SECOND)
+/* How often it is waited for before what it was asked for is taken for stuck. */
+enum { OWNER_LOOKS = 3 };
 
 /* What we write into the annotation of a machine that shall go. */
 #define VICTIM_MARK "preheat"
@@ -379,6 +381,7 @@ struct object_call {
 	size_t spared; /* of the victims: the size fell, and others went in their place */
 	bool is_asking;
 	bool has_lowered;
+	int looks;	   /* at an owner that is still to make machines */
 	bool is_gone_fine; /* a 404 is what we want */
 	bool is_told;	   /* nothing is to be asked */
 };
@@ -633,13 +636,18 @@ static bool is_repeat(const struct object_call *x)
 
 static void get_page(struct object_call *x);
 
+static void forget_list(struct object_call *x)
+{
+	x->list = (struct machine_list){ 0 };
+	x->pages = 0;
+	x->victim_count = 0;
+}
+
 static void look_again(struct timer *t)
 {
 	struct object_call *x = t->user;
 
-	x->list = (struct machine_list){ 0 };
-	x->pages = 0;
-	x->victim_count = 0;
+	forget_list(x);
 	get_page(x);
 }
 
@@ -804,6 +812,30 @@ static bool undoes_nothing(const struct object_call *x, int64_t size, struct err
 	return true;
 }
 
+static void read_group(struct object_call *x);
+
+static void read_again(struct timer *t)
+{
+	struct object_call *x = t->user;
+
+	forget_list(x);
+	read_group(x);
+}
+
+/*
+ * Of machines that the owner is still to make none can be marked. Had it made one by the time the size falls, it would
+ * choose among all that have no node yet, also one that is about to get its own.
+ */
+static bool waits_for_owner(struct object_call *x, int64_t size)
+{
+	if (!kind_of(x)->victim_annotation || machines_there(&x->list) >= x->owner.replicas ||
+	    x->owner.replicas - size <= (int64_t)x->victim_count || x->looks == OWNER_LOOKS)
+		return false;
+	x->looks++;
+	timer_start(x->base.provider->loop, &x->base.timer, OWNER_ACTS, read_again);
+	return true;
+}
+
 /* Once the owner and its machines were read: against that version. */
 static void shrink(struct object_call *x)
 {
@@ -813,6 +845,8 @@ static void shrink(struct object_call *x)
 	choose_victims(x);
 	int64_t others = others_marked(x), size = size_without(x);
 	bool lowers = size != x->owner.replicas && !is_repeat(x);
+	if (lowers && waits_for_owner(x, size))
+		return;
 	const char *theirs = lowers || x->victim_count ? owner_does(x) : NULL;
 	if (theirs)
 		error_set(e, ERROR_CONFLICT, "%s", theirs);

@@ -40,6 +40,23 @@ static void a_start_that_joins_meanwhile_stays(void **state)
 	close_provider(&a);
 }
 
+/* A MachineSet that made it meanwhile would choose among all that have no node, whoever is about to get one. */
+static void what_is_being_made_is_called_off_by_name_or_once_it_never_comes(void **state)
+{
+	const struct recommendation cancel = { .verb = PROVIDER_CANCEL, .token = "t", .desired = 3 };
+	struct asked a = open_provider("clusterApi", deployment, 4);
+
+	(void)state;
+	played.machines[3] = (struct played_machine){ .name = "m-4", .comes_next = true };
+	assert_int_equal(ask(&a, cancel), ERROR_NONE);
+	assert_string_equal(played.log, "");
+	assert_int_equal(played.replicas, 4);
+	played.machines[3] = (struct played_machine){ .name = "m-4" };
+	assert_int_equal(ask(&a, cancel), ERROR_NONE);
+	assert_int_equal(played.replicas, 3);
+	close_provider(&a);
+}
+
 static void a_paused_deployment_is_left_alone(void **state)
 {
 	struct asked a = open_provider("clusterApi", deployment, 3);
@@ -192,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_machine_is_marked_before_the_size_falls),
 		cmocka_unit_test(a_start_that_joins_meanwhile_stays),
+		cmocka_unit_test(what_is_being_made_is_called_off_by_name_or_once_it_never_comes),
 		cmocka_unit_test(a_rollout_is_let),
 		cmocka_unit_test(who_else_sizes_it_is_told),
 		cmocka_unit_test(a_mark_of_a_call_that_was_given_up_goes),

@@ -26,6 +26,7 @@ struct played_machine {
 	bool is_replaced;    /* one that Karpenter replaces, as it drifted */
 	bool has_drifted;    /* one that it will replace */
 	bool joins_next;     /* it runs by the time it is marked */
+	bool comes_next;     /* its controller makes it once its owner's machines were listed */
 	bool is_empty;	     /* no pods are on its node: Karpenter takes it when the size falls */
 	char mark[16];	     /* that it shall go first */
 };
@@ -142,6 +143,8 @@ static inline void write_page(const char *path, struct buf *out)
 	if (i < played.machine_count || played.is_endless)
 		buf_printf(out, "%d", i);
 	buf_text(out, "\"}}");
+	for (int k = 0; k < played.machine_count; k++)
+		played.machines[k].is_there |= played.machines[k].comes_next;
 }
 
 static inline void read_path(const char *path, struct answer *a)
