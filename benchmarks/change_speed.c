@@ -1,7 +1,7 @@
 /*
  * What a change of one of many WarmPools costs, apart from the tick: CPU time until the objects are a manifest
- * (choice), the history has it (history), and the policy state is carried over (memory). usage: change_speed [POOLS
- * [CHANGES]]
+ * (choice), the history has it (history), and the policy state is carried over (memory); and by how much the history's
+ * file grows. usage: change_speed [POOLS [CHANGES]]
  */
 #include "base/clock.h"
 #include "controller/loop/objects.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum part { CHOICE, HISTORY, MEMORY, PARTS };
@@ -141,6 +142,7 @@ int main(int argc, char **argv)
 	int changes = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20;
 	char folder[] = "/tmp/change_speed.XXXXXX", path[64];
 	struct error e = { 0 };
+	struct stat file;
 
 	must(mkdtemp(folder) != NULL, &(struct error){ .message = "no folder" });
 	snprintf(path, sizeof path, "%s/history.db", folder);
@@ -161,7 +163,9 @@ int main(int argc, char **argv)
 		change(&m, i);
 	for (int i = 0; i < PARTS; i++)
 		printf("%-8s %6.2f ms\n", names[i], m.took[i] / changes);
-	history_close(m.history);
+	must(history_finish(m.history, &e), &e);
+	must(!stat(path, &file), &(struct error){ .message = "no file" });
+	printf("file     %6.0f KiB, with the whole record of the next tick\n", (double)file.st_size / changes / 1024);
 	must(!remove(path) && !remove(folder), &(struct error){ .message = "the folder stays" });
 	return 0;
 }

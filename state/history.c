@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/gzip.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "controller/policy/decide.h"
 #include "state/history_file.h"
@@ -172,6 +173,10 @@ static const char *const migrations[] = {
 	"                          ended_at INTEGER, PRIMARY KEY (uid, asked_at)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX engine_move_open ON engine_move (asked_at) WHERE ended_at IS NULL;"
 	"CREATE INDEX engine_move_asked ON engine_move (asked_at);",
+
+	/* Of a manifest whose `text` is its SHA-256: the text of `size` bytes, compressed. Others are as they stand. */
+	"CREATE TABLE manifest_text (manifest INTEGER PRIMARY KEY REFERENCES manifest, size INTEGER NOT NULL,"
+	"                            bytes BLOB NOT NULL) STRICT;",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
@@ -189,7 +194,8 @@ static struct history *new_history(void)
 	struct history *h = xcalloc(1, sizeof *h);
 
 	h->retained_from = -1;
-	h->has_cost = h->has_levels = h->has_drains = h->has_shares = true; /* opening for writing makes the tables */
+	h->has_cost = h->has_levels = h->has_drains = h->has_shares = h->has_texts =
+		true; /* opening for writing makes the tables */
 	return h;
 }
 
@@ -379,7 +385,8 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 
 	h->db = db;
 	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e) &&
-	    db_has_table(h->db, "drain", &h->has_drains, e) && db_has_table(h->db, "engine_move", &h->has_shares, e)) {
+	    db_has_table(h->db, "drain", &h->has_drains, e) && db_has_table(h->db, "engine_move", &h->has_shares, e) &&
+	    db_has_table(h->db, "manifest_text", &h->has_texts, e)) {
 		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))
@@ -590,21 +597,40 @@ bool history_load_pools(struct history *h, struct error *e)
 	return true;
 }
 
-/* To find a text is to compare it with others that are long and alike: it is sought once. */
+/* Of a thousand pools it is half a MB, of which any change of one makes another. */
+static bool save_text(struct history *h, int64_t id, const char *text, struct error *e)
+{
+	CLEANUP(buf_release) struct buf packed = { .cap = MANIFEST_MOST };
+	size_t size = strlen(text);
+
+	deflate_bytes(text, size, &packed);
+	if (size > MANIFEST_MOST || !buf_ok(&packed))
+		return error_set(e, ERROR_INVALID, "%s: a manifest of %zu bytes is too large to keep", db_path(h->db),
+				 size);
+	return db_run(DB_QUERY(h->db, "INSERT INTO manifest_text (manifest, size, bytes) VALUES (?, ?, ?)", DB_I(id),
+			       DB_I((int64_t)size), DB_B(packed.text, packed.len)),
+		      e);
+}
+
 static bool save_manifest(struct history *h, const char *text, struct error *e)
 {
-	struct statement *s = DB_QUERY(
-		h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING RETURNING id", DB_T(text));
+	const struct sha256 digest = sha256_of(text, strlen(text));
+	char name[SHA256_TEXT];
 	int64_t id;
 	bool is_new;
 
-	if (!db_read_ints(s, &id, 1, &is_new, e))
+	sha256_text(&digest, name);
+	if (!db_read_ints(DB_QUERY(h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING RETURNING id",
+				   DB_T(name)),
+			  &id, 1, &is_new, e))
 		return false;
-	if (!is_new &&
-	    !db_read_ints(DB_QUERY(h->db, "SELECT id FROM manifest WHERE text = ?", DB_T(text)), &id, 1, NULL, e))
+	if (is_new ? !save_text(h, id, text, e)
+		   : !db_read_ints(DB_QUERY(h->db, "SELECT id FROM manifest WHERE text = ?", DB_T(name)), &id, 1, NULL,
+				   e))
 		return false;
-	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (?, ?)", DB_I(h->next_tick), DB_I(id));
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (?, ?)", DB_I(h->next_tick),
+			       DB_I(id)),
+		      e);
 }
 
 /* The pool's number for ever; the count of them when it has none. Most pools stand behind the one before them in the

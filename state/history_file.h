@@ -63,10 +63,13 @@ struct history {
 	/* cost.c, usage.c, level.c, lead_time.c: of the ticks of the transaction */
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
-	bool has_cost, has_levels, has_drains, has_shares; /* the file has the tables */
-	struct history_mark mark;			   /* of a reader, when it was opened */
-	bool is_foreign;				   /* its records have other fields than ours */
+	bool has_cost, has_levels, has_drains, has_shares, has_texts; /* the file has the tables */
+	struct history_mark mark;				      /* of a reader, when it was opened */
+	bool is_foreign;					      /* its records have other fields than ours */
 };
+
+/* Bytes of a manifest that a history keeps. */
+enum { MANIFEST_MOST = 64 << 20 };
 
 /* Opens the transaction that a write needs. */
 bool history_begin(struct history *h, struct error *e) MUST_USE;

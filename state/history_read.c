@@ -1,6 +1,7 @@
 /* Questions to a history: its facts, which decisions there are, and the decisions themselves. */
 #include "state/history.h"
 
+#include "base/gzip.h"
 #include "state/history_file.h"
 
 #include <stdio.h>
@@ -231,10 +232,38 @@ bool history_stretch_at(struct history *h, int64_t tick, struct arena *a, struct
 	return ok && (is_whole || error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db)));
 }
 
+static bool is_not_whole(struct history *h, int64_t tick, struct error *e)
+{
+	return error_set(e, ERROR_INVALID, "%s: damaged: no manifest for tick %lld", db_path(h->db), (long long)tick);
+}
+
+/* *text stays what it is for a manifest of before texts were compressed. */
+static bool unpack_text(struct history *h, int64_t id, int64_t tick, struct arena *a, const char **text,
+			struct error *e)
+{
+	struct statement *s = DB_QUERY(h->db, "SELECT size, bytes FROM manifest_text WHERE manifest = ?", DB_I(id));
+	struct error why;
+	size_t len;
+	bool row;
+
+	if (!db_step(s, &row, e))
+		return false;
+	if (!row)
+		return true;
+	int64_t size = db_column_int(s, 0);
+	const void *bytes = db_column_bytes(s, 1, &len);
+	bool ok = size >= 0 && size <= MANIFEST_MOST;
+	char *out = arena_alloc(a, ok ? (size_t)size + 1 : 1, 1);
+	ok = ok && inflate_bytes(bytes, len, out, (size_t)size, &why);
+	db_reset(s);
+	*text = out;
+	return ok || is_not_whole(h, tick, e);
+}
+
 bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e)
 {
 	struct statement *s = DB_QUERY(h->db,
-				       "SELECT text FROM manifest_use u JOIN manifest m ON m.id = u.manifest"
+				       "SELECT id, text FROM manifest_use u JOIN manifest m ON m.id = u.manifest"
 				       " WHERE u.tick <= ? ORDER BY u.tick DESC LIMIT 1",
 				       DB_I(tick));
 	bool row;
@@ -242,11 +271,11 @@ bool history_manifest(struct history *h, int64_t tick, struct arena *a, const ch
 	if (!db_step(s, &row, e))
 		return false;
 	if (!row)
-		return error_set(e, ERROR_INVALID, "%s: damaged: no manifest for tick %lld", db_path(h->db),
-				 (long long)tick);
-	*text = db_column_copy(s, 0, a);
+		return is_not_whole(h, tick, e);
+	int64_t id = db_column_int(s, 0);
+	*text = db_column_copy(s, 1, a);
 	db_reset(s);
-	return true;
+	return !h->has_texts || unpack_text(h, id, tick, a, text, e);
 }
 
 /* Where the groups of the pool's snapshot stand in pool_group at this tick; is_there is false for a pool that was not

@@ -22,6 +22,10 @@ const struct section replica_sections[] = {
 	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
 	    " x.use_from AND x.last)",
 	  "INSERT INTO manifest (id, text) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text", false },
+	{ X
+	  "SELECT manifest, size, bytes FROM manifest_text WHERE manifest IN (SELECT manifest FROM x JOIN manifest_use"
+	  " ON tick BETWEEN x.use_from AND x.last)",
+	  "INSERT OR REPLACE INTO manifest_text (manifest, size, bytes) VALUES (?, ?, ?)", false },
 	{ X "SELECT id, namespace, name FROM pool" HAS_USE " ORDER BY id",
 	  "INSERT OR IGNORE INTO pool (id, namespace, name) VALUES (?, ?, ?)", true },
 	{ X "SELECT pool, position, name FROM pool_group" HAS_USE,

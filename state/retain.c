@@ -135,7 +135,10 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 	for (size_t i = 0; i < sizeof by_tick / sizeof *by_tick; i++)
 		if (!db_run(DB_QUERY(h->db, by_tick[i], DB_I(until)), e))
 			return false;
-	return db_exec(h->db, "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)", e);
+	return db_exec(h->db,
+		       "DELETE FROM manifest_text WHERE manifest NOT IN (SELECT manifest FROM manifest_use);"
+		       "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)",
+		       e);
 }
 
 /* Whether the ticks from this one on last as long as is kept. */

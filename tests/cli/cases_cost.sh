@@ -5,8 +5,9 @@ simulated costs --shape diurnal,bursts --length 3h --rate 20 -- --world "$exampl
 if [ ! -e "$scratch/lived.db" ]; then
 	# As the program of before wrote it.
 	cp "$scratch/costs/history.db" "$scratch/before.db"
-	sqlite3 "$scratch/before.db" 'DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set;
-		DROP TABLE quota_hour; DROP TABLE gpu_holding; ALTER TABLE launch DROP COLUMN operation; PRAGMA user_version = 2'
+	sqlite3 "$scratch/before.db" "DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set;
+		DROP TABLE quota_hour; DROP TABLE gpu_holding; ALTER TABLE launch DROP COLUMN operation; PRAGMA user_version = 2;
+		UPDATE manifest SET text = CAST(readfile('$example/pool.yaml') AS TEXT); DROP TABLE manifest_text"
 	# As a controller writes it: with labels, quotas and pods.
 	cp "$scratch/costs/history.db" "$scratch/lived.db"
 	sqlite3 "$scratch/lived.db" "UPDATE fact SET value = 'run' WHERE name = 'run';

@@ -325,15 +325,18 @@ static void files_of_before_have_none(void **state)
 	struct holding *held;
 	struct tick_record r;
 	struct error e = { 0 };
+	const char *text;
 	size_t count;
 
 	write_file(10, 1);
 	sql("DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set; DROP TABLE quota_hour;"
 	    "DROP TABLE gpu_holding; DROP TABLE level; DROP TABLE lead_time; DROP TABLE drain; DROP TABLE "
-	    "share_decision; DROP TABLE engine_move; ALTER TABLE launch DROP "
-	    "COLUMN operation; "
+	    "share_decision; DROP TABLE engine_move; DROP TABLE manifest_text; "
+	    "UPDATE manifest SET text = 'as it stood'; ALTER TABLE launch DROP COLUMN operation; "
 	    "PRAGMA user_version = 2");
 	struct history *h = open_file();
+	assert_true(history_manifest(h, 5, &a, &text, &e));
+	assert_string_equal(text, "as it stood");
 	assert_true(history_read(h, 5, 0, &r, &e));
 	assert_true(history_cost_hours(h, ALL, &a, &hours, &count, &e));
 	assert_int_equal(count, 0);
@@ -353,6 +356,10 @@ static void files_of_before_have_none(void **state)
 	end(h);
 	h = open_file();
 	assert_int_equal(total(h, 0, CLASS_INTERACTIVE).watched_ms, sums_of(10).watched_ms);
+	assert_true(history_manifest(h, 5, &a, &text, &e));
+	assert_string_equal(text, "as it stood");
+	assert_true(history_manifest(h, 11, &a, &text, &e));
+	assert_string_equal(text, setup.manifest);
 	history_close(h);
 }
 
