@@ -183,7 +183,7 @@ static void labels_without_end_become_others(void **state)
 	struct history *h = begin();
 	for (int64_t t = 0; t < 20; t++) {
 		for (int i = 0; i < 20; i++) {
-			snprintf(name, sizeof name, "c%lld", (long long)(t * 20 + i));
+			snprintf(name, sizeof name, "c%lld", (long long)t * 20 + i);
 			history_cost_label(h, start + TICK, 0,
 					   &(struct cost_labels){ COST_BY_PODS, { name, "", "", "" } }, 10, 10);
 		}
