@@ -249,7 +249,7 @@ static bool unpack_text(struct history *h, int64_t id, int64_t tick, struct aren
 	if (!db_step(s, &row, e))
 		return false;
 	if (!row)
-		return true;
+		return strchr(*text, ':') || is_not_whole(h, tick, e); /* else a digest */
 	int64_t size = db_column_int(s, 0);
 	const void *bytes = db_column_bytes(s, 1, &len);
 	bool ok = size >= 0 && size <= MANIFEST_MOST;

@@ -18,90 +18,92 @@ enum { TICKS_MOST = 2000, BATCH_BYTES = 4 << 20, ASIDE_MOST = 99 };
 const struct section replica_sections[] = {
 	{ X "SELECT name, value FROM x JOIN fact ON (x.is_all <> 0 AND name <> 'kept_from') OR name LIKE 'contended %' "
 	    "OR name LIKE 'guarded %' OR name = 'given up'",
-	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false },
+	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false, NULL },
 	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
 	    " x.use_from AND x.last)",
-	  "INSERT INTO manifest (id, text) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text", false },
+	  "INSERT INTO manifest (id, text) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text", false,
+	  NULL },
 	{ X
 	  "SELECT manifest, size, bytes FROM manifest_text WHERE manifest IN (SELECT manifest FROM x JOIN manifest_use"
 	  " ON tick BETWEEN x.use_from AND x.last)",
-	  "INSERT OR REPLACE INTO manifest_text (manifest, size, bytes) VALUES (?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO manifest_text (manifest, size, bytes) VALUES (?, ?, ?)", false, "manifest_text" },
 	{ X "SELECT id, namespace, name FROM pool" HAS_USE " ORDER BY id",
-	  "INSERT OR IGNORE INTO pool (id, namespace, name) VALUES (?, ?, ?)", true },
+	  "INSERT OR IGNORE INTO pool (id, namespace, name) VALUES (?, ?, ?)", true, NULL },
 	{ X "SELECT pool, position, name FROM pool_group" HAS_USE,
-	  "INSERT OR IGNORE INTO pool_group (pool, position, name) VALUES (?, ?, ?)", true },
+	  "INSERT OR IGNORE INTO pool_group (pool, position, name) VALUES (?, ?, ?)", true, NULL },
 	{ X "SELECT tick, manifest FROM x JOIN manifest_use ON tick BETWEEN x.use_from AND x.last",
-	  "INSERT OR REPLACE INTO manifest_use (tick, manifest) VALUES (?, ?)", false },
+	  "INSERT OR REPLACE INTO manifest_use (tick, manifest) VALUES (?, ?)", false, NULL },
 	{ X "SELECT tick, place, pool FROM x JOIN pool_use ON tick BETWEEN x.use_from AND x.last",
-	  "INSERT OR REPLACE INTO pool_use (tick, place, pool) VALUES (?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO pool_use (tick, place, pool) VALUES (?, ?, ?)", false, NULL },
 	{ X "SELECT tick, pool, place, position FROM x JOIN group_use ON tick BETWEEN x.use_from AND x.last",
-	  "INSERT OR REPLACE INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)", false, NULL },
 	{ X "SELECT tick, program, memory, is_fresh FROM x JOIN writer ON tick <= x.last AND (x.is_all <> 0 OR tick >= "
 	    "x.first)",
-	  "INSERT OR REPLACE INTO writer (tick, program, memory, is_fresh) VALUES (?, ?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO writer (tick, program, memory, is_fresh) VALUES (?, ?, ?, ?)", false, NULL },
 	{ X "SELECT id, at, interval FROM x JOIN tick ON id BETWEEN x.first AND x.last",
-	  "INSERT INTO tick (id, at, interval) VALUES (?, ?, ?)", false },
+	  "INSERT INTO tick (id, at, interval) VALUES (?, ?, ?)", false, NULL },
 	{ X "SELECT tick, pool, is_keyframe, held_by, asked, concerns, input, plan FROM x JOIN decision"
 	    " ON tick BETWEEN x.first AND x.last",
 	  "INSERT INTO decision (tick, pool, is_keyframe, held_by, asked, concerns, input, plan)"
 	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT tick, at, size, crc, bytes FROM x JOIN checkpoint ON tick BETWEEN x.first AND x.last",
-	  "INSERT INTO checkpoint (tick, at, size, crc, bytes) VALUES (?, ?, ?, ?, ?)", false },
+	  "INSERT INTO checkpoint (tick, at, size, crc, bytes) VALUES (?, ?, ?, ?, ?)", false, NULL },
 	{ X "SELECT hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked FROM x JOIN rollup"
 	    " ON x.is_all <> 0 OR x.is_start <> 0",
 	  "INSERT OR REPLACE INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
 	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at, operation"
 	    " FROM x JOIN launch"
 	    " ON x.is_all <> 0 OR outcome IS NULL OR ended_at >= x.since",
 	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
 	  " ended_at, operation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at, outcome, ended_at,"
 	    " unmarked_at FROM x JOIN drain ON x.is_all <> 0 OR unmarked_at IS NULL OR unmarked_at >= x.since",
 	  "INSERT OR REPLACE INTO drain (node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at,"
 	  " outcome, ended_at, unmarked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT share, share_decision.at, view, plan FROM x JOIN share_decision ON x.is_all <> 0 OR"
 	    " share_decision.at >= x.since",
-	  "INSERT OR REPLACE INTO share_decision (share, at, view, plan) VALUES (?, ?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO share_decision (share, at, view, plan) VALUES (?, ?, ?, ?)", false,
+	  "share_decision" },
 	{ X
 	  "SELECT uid, asked_at, pod, engine_move.pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at"
 	  " FROM x JOIN engine_move ON x.is_all <> 0 OR ended_at IS NULL OR ended_at >= x.since",
 	  "INSERT OR REPLACE INTO engine_move (uid, asked_at, pod, pool, share, slot, is_wake, why, tick, term, "
 	  "outcome,"
 	  " took, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, "engine_move" },
 	/* Sums of hours that go on are told again with each batch. */
 	{ X "SELECT cost.* FROM x JOIN cost ON " SINCE,
 	  "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	  " ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT id, holder, cost_center, product, environment, workload_type FROM cost_label_set WHERE id IN"
 	    " (SELECT labels FROM x JOIN cost_label ON " SINCE ")",
 	  "INSERT OR REPLACE INTO cost_label_set (id, holder, cost_center, product, environment, workload_type)"
 	  " VALUES (?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT hour, pool, labels, gpu_ms, micro_dollars FROM x JOIN cost_label ON " SINCE,
-	  "INSERT OR REPLACE INTO cost_label (hour, pool, labels, gpu_ms, micro_dollars) VALUES (?, ?, ?, ?, ?)",
-	  false },
+	  "INSERT OR REPLACE INTO cost_label (hour, pool, labels, gpu_ms, micro_dollars) VALUES (?, ?, ?, ?, ?)", false,
+	  NULL },
 	{ X
 	  "SELECT level.* FROM x JOIN level ON x.is_all <> 0 OR number >= (x.since - 1) / CASE width WHEN 0 THEN 300000"
 	  " ELSE 3600000 END",
 	  "INSERT OR REPLACE INTO level VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	  " ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 	{ X "SELECT lead_time.* FROM x JOIN lead_time ON x.is_all <> 0 OR day >= (x.since - 1) / 86400000",
-	  "INSERT OR REPLACE INTO lead_time VALUES (?, ?, ?, ?, ?, ?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO lead_time VALUES (?, ?, ?, ?, ?, ?, ?, ?)", false, NULL },
 	{ X "SELECT quota_hour.* FROM x JOIN quota_hour ON " SINCE,
-	  "INSERT OR REPLACE INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", false },
+	  "INSERT OR REPLACE INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", false, NULL },
 	{ X "SELECT uid, kind, gpu_holding.since, until, namespace, pod, node, gpus_milli, used_most_milli FROM x JOIN"
 	    " gpu_holding ON x.is_all <> 0 OR until >= x.since",
 	  "INSERT OR REPLACE INTO gpu_holding (uid, kind, since, until, namespace, pod, node, gpus_milli,"
 	  " used_most_milli) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	  false },
+	  false, NULL },
 };
 const size_t replica_section_count = sizeof replica_sections / sizeof *replica_sections;
 
@@ -399,9 +401,16 @@ static void put_column(struct buf *out, const struct statement *s, int column)
 static bool put_section(struct history *h, const struct section *section, const struct extent *x, struct buf *out,
 			struct error *e)
 {
+	bool is_there = true, ok;
+
+	if (section->table && !db_has_table(h->db, section->table, &is_there, e))
+		return false;
+	if (!is_there) {
+		buf_append(out, "", 1);
+		return true;
+	}
 	struct statement *s = DB_QUERY(h->db, section->select, DB_I(x->first), DB_I(x->last), DB_I(x->use_from),
 				       DB_I(x->since), DB_I(x->is_all), DB_I(x->is_start));
-	bool ok;
 
 	while (db_next(s, &ok, e)) {
 		buf_append(out, "\1", 1);

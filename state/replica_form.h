@@ -10,7 +10,8 @@
  */
 struct section {
 	const char *select, *insert;
-	bool is_names; /* rows of it mean that pools or groups may be new */
+	bool is_names;	   /* rows of it mean that pools or groups may be new */
+	const char *table; /* NULL, or one that files of before lack */
 };
 
 extern const struct section replica_sections[];

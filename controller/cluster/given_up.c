@@ -10,16 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DOUBLED_MOST = 4, KEPT_MOST = 500 };
+enum { DOUBLED_MOST = 4, KEPT_MOST = 200 };
+/* Once a machine can come for it; a trial that takes longer lets others have theirs. */
+static const millis TRIAL_MOST = HOUR, REFUSED_AGAIN = 10 * MINUTE;
 
 /* --- one is tried for all that ask for the same --- */
 
-/* Pods with claims of their own are each a kind of its own: what counts here is what they hold. */
+/* Pods with claims of their own are each a kind of its own: what counts here is what they hold, and of gangs that they
+ * are gangs. */
 struct trial {
 	int pool;
 	const char *name_space;
 	const struct resources *requests; /* NULL: gangs */
 	const void *unit;		  /* the pod, or the gang, that is tried; NULL without */
+	millis due;			  /* since when it is, the longest of those that might */
 	uint32_t hash;
 };
 
@@ -27,11 +31,6 @@ struct trials {
 	struct store items;
 	struct arena arena;
 };
-
-static struct trials trials_new(void)
-{
-	return (struct trials){ .items = { .hash_offset = offsetof(struct trial, hash) } };
-}
 
 static void trials_release(struct trials *t)
 {
@@ -45,11 +44,16 @@ static bool is_trial(const void *item, const void *key)
 	return a->pool == b->pool && a->name_space == b->name_space && a->requests == b->requests;
 }
 
-static const void **tried_unit(struct trials *t, const struct placed *w)
+static struct trial trial_key(const struct cluster *c, const struct pod *p, const struct pod_shape *asked)
 {
-	struct trial key = { .pool = w->pod->pool,
-			     .name_space = w->pod->namespace,
-			     .requests = w->gang != NULL ? NULL : w->pod->shape->requests };
+	return (struct trial){ .pool = p->pool,
+			       .name_space = p->namespace,
+			       .requests = gang_of(c, p).kind == GANG_NONE ? asked->requests : NULL };
+}
+
+static struct trial *trial_of(const struct cluster *c, struct trials *t, const struct pod *p)
+{
+	struct trial key = trial_key(c, p, p->shape);
 	uintptr_t words[] = { (uintptr_t)key.pool, (uintptr_t)key.name_space, (uintptr_t)key.requests };
 	key.hash = hash_bytes(0, words, sizeof words);
 	struct trial *found = store_find(&t->items, key.hash, is_trial, &key);
@@ -58,7 +62,7 @@ static const void **tried_unit(struct trials *t, const struct placed *w)
 		*found = key;
 		store_add(&t->items, found);
 	}
-	return &found->unit;
+	return found;
 }
 
 static const void *unit_of(const struct placed *w)
@@ -66,11 +70,31 @@ static const void *unit_of(const struct placed *w)
 	return w->gang != NULL ? (const void *)w->gang : w->pod;
 }
 
-/* Is tried again, and may hold a machine. */
-static bool is_under_way(const struct placed *w)
+static bool is_on_trial(const struct pod *p)
 {
-	bool has_place = w->placing == PLACING_THERE || w->placing == PLACING_COMING || w->placing == PLACING_NEW;
-	return w->pod->given_up_count > 0 && w->pod->given_up_until == 0 && has_place;
+	return p->given_up_count > 0 && p->given_up_until == 0;
+}
+
+/* Who is tried already stays so; else it is the turn of who waits longest for it. */
+static void choose_units(const struct cluster *c, const struct placement *p, struct trials *t, millis now)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct placed *w = &p->items[i];
+		bool is_due = w->pod->given_up_until != 0 && now >= w->pod->given_up_until;
+		if (!is_on_trial(w->pod) && !is_due)
+			continue;
+		struct trial *of = trial_of(c, t, w->pod);
+		if (of->unit == NULL || w->pod->given_up_until < of->due) {
+			of->unit = unit_of(w);
+			of->due = w->pod->given_up_until; /* on trial: 0, before all others */
+		}
+	}
+}
+
+static void try_again(struct pod *p, millis now)
+{
+	p->given_up_until = p->offered_at = 0;
+	p->tried_at = now;
 }
 
 /* Its scheduler may have been away, and is there again: it has bound somebody since. */
@@ -79,12 +103,7 @@ static bool is_tried_again(const struct cluster *c, const struct placed *w, stru
 	const struct pod *p = w->pod;
 	if (p->was_silent && c->bound_at > p->offered_at)
 		return true;
-	if (now < p->given_up_until)
-		return false;
-	const void **unit = tried_unit(t, w);
-	if (*unit == NULL)
-		*unit = unit_of(w);
-	return *unit == unit_of(w);
+	return now >= p->given_up_until && trial_of(c, t, p)->unit == unit_of(w);
 }
 
 static void follow(const struct cluster *c, const struct placed *w, struct trials *t, millis now)
@@ -93,13 +112,16 @@ static void follow(const struct cluster *c, const struct placed *w, struct trial
 	bool is_unseen = w->placing == PLACING_NOT_YET && !p->is_looked_at;
 	if (p->given_up_until != 0) {
 		if (is_tried_again(c, w, t, now))
-			p->given_up_until = p->offered_at = 0;
+			try_again(p, now);
 		return;
 	}
 	if (w->placing != PLACING_THERE)
 		p->offered_at = 0;
 	else if (p->offered_at == 0)
 		p->offered_at = now;
+	if (is_on_trial(p) && w->placing != PLACING_THERE && w->placing != PLACING_COMING &&
+	    now - p->tried_at >= TRIAL_MOST)
+		p->given_up_until = now; /* nothing came for it: its turn again after the others' */
 	millis since = is_unseen ? p->created_at : p->offered_at;
 	p->is_slow = since != 0 && now - since >= WAITING_IS_SLOW;
 	if (is_unseen || p->offered_at == 0 || now - p->offered_at < WAITING_GIVES_UP)
@@ -109,14 +131,14 @@ static void follow(const struct cluster *c, const struct placed *w, struct trial
 	p->given_up_count += p->given_up_count < DOUBLED_MOST;
 }
 
-void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked)
+void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked, millis now)
 {
-	for (struct pod *p = helped->given_up_count > 0 ? c->waiting : NULL; p != NULL; p = p->next)
-		if (p->given_up_count > 0 && p->pool == helped->pool && p->namespace == helped->namespace &&
-		    p->shape->requests == asked->requests) {
-			p->given_up_until = p->offered_at = 0;
-			p->given_up_count = 0;
-		}
+	const struct trial key = trial_key(c, helped, asked);
+	for (struct pod *p = is_on_trial(helped) ? c->waiting : NULL; p != NULL; p = p->next) {
+		const struct trial own = trial_key(c, p, p->shape);
+		if (p->given_up_until != 0 && now >= p->given_up_until && is_trial(&own, &key))
+			try_again(p, now);
+	}
 }
 
 /* --- and those whom machines of a group did not help --- */
@@ -156,7 +178,9 @@ static void note_refusal(struct refusal *r, bool is_refused, millis now)
 		return;
 	if (now >= r->until)
 		r->count += r->count <= DOUBLED_MOST;
-	r->until = now + (WAITING_AGAIN << (r->count - 1));
+	millis until = now + (WAITING_AGAIN << (r->count - 1));
+	if (until - r->until >= REFUSED_AGAIN) /* each move of it is written down */
+		r->until = until;
 }
 
 static void note_refusals(const struct cluster *c, struct pod *p, const struct kind *k, millis now)
@@ -181,10 +205,8 @@ void cluster_follow_waiting(struct cluster *c, millis now)
 	c->heeds_schedulers = true;
 	c->followed_at = now;
 	const struct placement *p = cluster_placement(c);
-	struct trials trials = trials_new();
-	for (size_t i = 0; i < p->count; i++)
-		if (is_under_way(&p->items[i]))
-			*tried_unit(&trials, &p->items[i]) = unit_of(&p->items[i]);
+	struct trials trials = { .items = { .hash_offset = offsetof(struct trial, hash) } };
+	choose_units(c, p, &trials, now);
 	for (size_t i = 0; i < p->count; i++) {
 		follow(c, &p->items[i], &trials, now);
 		note_refusals(c, (struct pod *)(uintptr_t)p->items[i].pod, p->items[i].kind, now);
@@ -203,12 +225,12 @@ static bool has_refusals(const struct pod *p)
 	return false;
 }
 
-/* UID UNTIL OFFERED COUNT SILENT, and GROUP UNTIL COUNT of each refusal. */
+/* UID UNTIL TRIED OFFERED COUNT SILENT, and GROUP UNTIL COUNT of each refusal. */
 static void put_line(struct buf *out, const struct pod *p)
 {
 	char uid[37];
 	pod_uid_text(p, uid);
-	buf_printf(out, "%s %" PRId64 " %" PRId64 " %d %d", uid, p->given_up_until,
+	buf_printf(out, "%s %" PRId64 " %" PRId64 " %" PRId64 " %d %d", uid, p->given_up_until, p->tried_at,
 		   p->given_up_count > 0 ? p->offered_at : 0, p->given_up_count, p->was_silent);
 	for (size_t i = 0; p->refusals != NULL && i < REFUSALS_MOST; i++) {
 		const struct refusal *r = &p->refusals->items[i];
@@ -218,25 +240,28 @@ static void put_line(struct buf *out, const struct pod *p)
 	buf_text(out, "\n");
 }
 
+/* Those on trial come last: whom they help is known by then. */
 const char *cluster_given_up(const struct cluster *c, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
 	const struct placement *p = cluster_placement(c);
-	size_t kept = 0;
-	for (size_t i = 0; i < p->count && kept < KEPT_MOST; i++) {
-		const struct pod *pod = p->items[i].pod;
-		if (pod->given_up_count == 0 && !has_refusals(pod))
-			continue;
-		put_line(&out, pod);
-		kept++;
+	for (int on_trial = 0; on_trial < 2; on_trial++) {
+		size_t kept = 0;
+		for (size_t i = 0; i < p->count && kept < KEPT_MOST; i++) {
+			const struct pod *pod = p->items[i].pod;
+			if (is_on_trial(pod) != on_trial || (pod->given_up_count == 0 && !has_refusals(pod)))
+				continue;
+			put_line(&out, pod);
+			kept++;
+		}
 	}
 	return out.len == 0 ? "" : arena_strdup(a, out.text, out.len);
 }
 
 /* A clock that was ahead binds nobody for longer than this one would. */
-static millis until_of(millis told, int count, millis now)
+static millis until_of(millis told, int64_t doubled, millis now)
 {
-	millis most = now + (WAITING_AGAIN << count);
+	millis most = now + (WAITING_AGAIN << doubled);
 	return told < most ? told : most;
 }
 
@@ -268,27 +293,43 @@ static void recall_refusals(struct pod *p, char *line, millis now)
 		if (p->refusals == NULL)
 			p->refusals = xcalloc(1, sizeof *p->refusals);
 		p->refusals->items[i] = (struct refusal){ .group = group,
-							  .until = until_of(until, (int)count - 1, now),
+							  .until = until_of(until, count - 1, now),
 							  .count = (int)count };
 	}
 }
 
+/* One that got its node while nobody led helps those before it. */
 static void recall_line(struct cluster *c, char *line, millis now)
 {
-	int64_t until, offered_at, count, was_silent;
+	int64_t until, tried_at, offered_at, count, was_silent;
 	struct pod *p = pod_find(c, object_uid_of(strsep(&line, " ")));
-	if (p == NULL || !take_number(&line, 0, INT64_MAX, &until) || !take_number(&line, 0, INT64_MAX, &offered_at) ||
-	    !take_number(&line, 0, DOUBLED_MOST, &count) || !take_number(&line, 0, 1, &was_silent))
+	if (p == NULL || !take_number(&line, 0, INT64_MAX, &until) || !take_number(&line, 0, INT64_MAX, &tried_at) ||
+	    !take_number(&line, 0, INT64_MAX, &offered_at) || !take_number(&line, 0, DOUBLED_MOST, &count) ||
+	    !take_number(&line, 0, 1, &was_silent))
 		return;
 	p->given_up_count = (int)count;
-	p->given_up_until = until_of(until, (int)count, now);
-	p->offered_at = offered_at < now ? offered_at : now;
+	p->given_up_until = count > 0 ? until_of(until, count < DOUBLED_MOST ? count - 1 : count, now) : 0;
+	p->tried_at = tried_at < now ? tried_at : now;
+	p->offered_at = now - offered_at < WAITING_GIVES_UP ? offered_at : 0;
 	p->was_silent = was_silent != 0;
 	recall_refusals(p, line, now);
+	if (p->node != NULL)
+		given_up_one_helped(c, p, p->shape, now);
+}
+
+static void forget(struct pod *p)
+{
+	p->given_up_until = p->tried_at = p->offered_at = 0;
+	p->given_up_count = 0;
+	p->is_slow = p->was_silent = false;
+	free(p->refusals);
+	p->refusals = NULL;
 }
 
 void cluster_recall_given_up(struct cluster *c, char *text, millis now)
 {
+	for (struct pod *p = c->waiting; p != NULL; p = p->next)
+		forget(p);
 	for (char *line; (line = strsep(&text, "\n")) != NULL;)
 		recall_line(c, line, now);
 	c->generation++;

@@ -295,15 +295,16 @@ struct pending_shape {
  * At each tick. From the first time on pods count only once their scheduler has looked at them; and one that fits a
  * node that there is, and is not placed there, is told after WAITING_IS_SLOW and given up after WAITING_GIVES_UP: it
  * counts as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound
- * nobody meanwhile binds somebody again. So what was bought for it is let go. Of those that ask for the same one pod,
- * or one gang, is tried again at a time, and the others once that one got its node.
+ * nobody meanwhile binds somebody again. So what was bought for it is let go. Of those that ask for the same
+ * resources, whatever else they ask for, one is tried again at a time, and of the gangs of a namespace one; the others
+ * whose time has come follow once it got its node, or when nothing came for it within an hour.
  */
 #define WAITING_IS_SLOW	 (MINUTE)
 #define WAITING_GIVES_UP (10 * MINUTE)
 #define WAITING_AGAIN	 (HOUR)
 void cluster_follow_waiting(struct cluster *c, millis now);
 /* Who is given up and for how long, and whom the machines of which group did not help, as text for a later life: ""
- * without, else in the arena. Of the first 500 pods in the order of the scheduler. */
+ * without, else in the arena. Of the first 200 pods in the order of the scheduler. */
 const char *cluster_given_up(const struct cluster *c, struct arena *a);
 /* Its text, which is taken apart, of pods that are here by now; what cannot be read is left out. */
 void cluster_recall_given_up(struct cluster *c, char *text, millis now);

@@ -529,8 +529,8 @@ struct placement {
 	bool is_made;
 };
 bool pod_is_refused_by(const struct cluster *c, const struct pod *p, int group);
-/* It got its node, and asked so before: if it had been given up, those like it are tried again as well. */
-void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked);
+/* It got its node, and asked so before: if it was on trial, those like it whose time has come are tried again, too. */
+void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked, millis now);
 const struct placement *cluster_placement(const struct cluster *c);
 
 struct gang_of_pod {

@@ -577,7 +577,7 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	if (before.name != NULL && before.node == NULL && p->node != NULL && !seen->is_from_list)
 		c->bound_at = seen->arrived;
 	if (before.name != NULL && before.node == NULL && p->node != NULL)
-		given_up_one_helped(c, p, before.shape);
+		given_up_one_helped(c, p, before.shape, seen->arrived);
 	notify_changes(c, p, &before, seen);
 	bool is_new = before.name == NULL || (before.state == POD_UNSCHEDULED) != (p->state == POD_UNSCHEDULED);
 	if (is_new || before.shape->claims != p->shape->claims)

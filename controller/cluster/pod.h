@@ -109,6 +109,7 @@ struct pod {
 
 	/* private to the model */
 	millis offered_at, given_up_until; /* it fits a node that there is, since; is not waited for, until */
+	millis tried_at;		   /* given up before, and waited for again, since */
 	int given_up_count;
 	struct pod_refusals *refusals;	    /* NULL without */
 	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */

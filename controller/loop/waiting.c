@@ -164,11 +164,12 @@ void waiting_recall(struct controller *c)
 	struct error e = { 0 };
 	const char *text;
 
+	free(c->waiting.kept);
+	c->waiting.kept = NULL;
 	if (!history_fact(c->history, GIVEN_UP, &a, &text, &e)) {
 		log_error("given-up-not-recalled", LOG_E(&e), LOG_END);
 		return;
 	}
-	free(c->waiting.kept);
 	c->waiting.kept = xstrdup(text);
 	cluster_recall_given_up(c->cluster, arena_strdup(&a, text, strlen(text)), clock_now(c->clock));
 }

@@ -16,9 +16,9 @@ enum { PAGE_SIZE = 500, PAGES_MOST = 100, MACHINES_MOST = 10000 };
 /* The annotation that keeps the token, so that a repeat lowers nothing twice. */
 #define OPERATION_ANNOTATION "preheat.dev/operation"
 
-/* What Karpenter takes at most, as a rule, until it has acted on a lower size. */
+/* What an owner takes at most, as a rule, until it has acted on another size. */
 #define OWNER_ACTS (1 * SECOND)
-/* How often it is waited for before what it was asked for is taken for stuck. */
+/* How often it is waited for while it makes nothing, before what it was asked for is taken for stuck. */
 enum { OWNER_LOOKS = 3 };
 
 /* What we write into the annotation of a machine that shall go. */
@@ -381,7 +381,8 @@ struct object_call {
 	size_t spared; /* of the victims: the size fell, and others went in their place */
 	bool is_asking;
 	bool has_lowered;
-	int looks;	   /* at an owner that is still to make machines */
+	int looks;	   /* at an owner that is still to make machines, since it made one */
+	int64_t made;	   /* as of the last such look */
 	bool is_gone_fine; /* a 404 is what we want */
 	bool is_told;	   /* nothing is to be asked */
 };
@@ -826,12 +827,17 @@ static void read_again(struct timer *t)
  * Of machines that the owner is still to make none can be marked. Had it made one by the time the size falls, it would
  * choose among all that have no node yet, also one that is about to get its own.
  */
-static bool waits_for_owner(struct object_call *x, int64_t size)
+static bool wait_for_owner(struct object_call *x, int64_t size)
 {
-	if (!kind_of(x)->victim_annotation || machines_there(&x->list) >= x->owner.replicas ||
-	    x->owner.replicas - size <= (int64_t)x->victim_count || x->looks == OWNER_LOOKS)
+	int64_t made = machines_there(&x->list);
+
+	if (!kind_of(x)->victim_annotation || made >= x->owner.replicas ||
+	    x->owner.replicas - size <= (int64_t)x->victim_count)
 		return false;
-	x->looks++;
+	x->looks = made > x->made ? 0 : x->looks;
+	x->made = made;
+	if (x->looks++ == OWNER_LOOKS)
+		return false;
 	timer_start(x->base.provider->loop, &x->base.timer, OWNER_ACTS, read_again);
 	return true;
 }
@@ -845,7 +851,7 @@ static void shrink(struct object_call *x)
 	choose_victims(x);
 	int64_t others = others_marked(x), size = size_without(x);
 	bool lowers = size != x->owner.replicas && !is_repeat(x);
-	if (lowers && waits_for_owner(x, size))
+	if (lowers && wait_for_owner(x, size))
 		return;
 	const char *theirs = lowers || x->victim_count ? owner_does(x) : NULL;
 	if (theirs)

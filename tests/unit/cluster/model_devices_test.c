@@ -564,6 +564,33 @@ static void a_group_whose_machine_did_not_help_is_not_tried_for_an_hour(void **s
 	cluster_free(c);
 }
 
+static void a_later_life_does_not_try_it_either(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *text = "";
+	for (int is_told = 0; is_told < 2; is_told++) {
+		struct cluster *c = cluster_with_group("gpu.nvidia.com");
+		see_now(c, CLUSTER_RESOURCE_CLAIMS,
+			CLAIM("k", OF_POD("p"),
+			      REQUESTS(EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'false'}}]")),
+			      ""));
+		see_now(c, CLUSTER_PODS, WAITS_IN_VAIN("p", NAMES("k")));
+		cluster_recall_given_up(c, arena_strdup(&a, text, strlen(text)), 1000000 + 13 * MINUTE);
+		assert_int_equal(lacking_at(c, is_told ? 14 : 11), is_told ? 0 : 1);
+		if (is_told) {
+			assert_int_equal(lacking_at(c, 12 + 60), 0);
+			assert_int_equal(lacking_at(c, 13 + 60), 1);
+		} else {
+			node_comes(c);
+			assert_int_equal(lacking_at(c, 12), 0);
+			assert_int_equal(lacking_at(c, 13), 0);
+			text = cluster_given_up(c, &a);
+		}
+		cluster_free(c);
+	}
+}
+
 /* A device that was just given back may not have been looked at. */
 static void room_for_a_moment_refuses_nobody(void **state)
 {
@@ -840,6 +867,7 @@ int main(void)
 		cmocka_unit_test(a_node_with_a_tainted_gpu_is_no_example),
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
 		cmocka_unit_test(a_group_whose_machine_did_not_help_is_not_tried_for_an_hour),
+		cmocka_unit_test(a_later_life_does_not_try_it_either),
 		cmocka_unit_test(room_for_a_moment_refuses_nobody),
 		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
 		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),

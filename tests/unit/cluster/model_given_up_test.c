@@ -37,6 +37,11 @@ static void follow_at(struct cluster *c, millis minutes)
 	cluster_follow_waiting(c, BEGINS + minutes * MINUTE);
 }
 
+static void see_at(struct cluster *c, const char *pod, millis minutes)
+{
+	see(c, CLUSTER_PODS, pod, (struct moment){ BEGINS + minutes * MINUTE, false });
+}
+
 /* Those that count as demand: a machine is there for each, or would be bought. */
 static int64_t in_demand(const struct cluster *c)
 {
@@ -80,10 +85,50 @@ static void once_it_got_its_node_all_are(void **state)
 	expect_demand(c, 0, 4);
 	expect_demand(c, 10, 0);
 	expect_demand(c, 70, 1);
-	see_now(c, CLUSTER_PODS, POD("p1", ",'nodeName':'n1'", ""));
+	see_at(c, POD("p1", ",'nodeName':'n1'", ""), 71);
 	assert_int_equal(in_demand(c), 3);
-	expect_demand(c, 71, 3);
+	expect_demand(c, 72, 3);
 	expect_demand(c, 82, 0);
+	expect_demand(c, 82 + 119, 0); /* for twice as long */
+	expect_demand(c, 82 + 120, 1);
+	cluster_free(c);
+}
+
+/* Room fell free for it: that a machine would help the others nobody has seen. */
+static void one_that_was_not_tried_helps_nobody(void **state)
+{
+	(void)state;
+	struct cluster *c = four_in_vain();
+	expect_demand(c, 0, 4);
+	see_at(c, WAITS("other"), 5);
+	see_at(c, POD("other", ",'nodeName':'elsewhere'", ""), 5); /* its scheduler is there */
+	expect_demand(c, 10, 0);
+	see_at(c, POD("p4", ",'nodeName':'n1'", ""), 20);
+	expect_demand(c, 20, 0);
+	expect_demand(c, 69, 0);
+	expect_demand(c, 70, 1);
+	cluster_free(c);
+}
+
+/* Its group gives no machine: the others have their turn, the one that waits longest for it first. */
+static void nobody_keeps_the_turn_who_gets_nothing(void **state)
+{
+	(void)state;
+	struct cluster *c = four_in_vain();
+	expect_demand(c, 0, 4);
+	expect_demand(c, 10, 0);
+	for (int i = 1; i <= 4; i++)
+		cluster_node_gone(c, object_uid_of((const char *[]){ "n1", "n2", "n3", "n4" }[i - 1]), 11);
+	for (int turn = 0; turn < 8; turn++) {
+		millis begins = 70 + turn * 61;
+		expect_demand(c, begins, 1);
+		expect_demand(c, begins + 59, 1);
+		for (int i = 0; i < 4; i++)
+			if ((cluster_pod(c, (const char *[]){ "p1", "p2", "p3", "p4" }[i])->given_up_until == 0) !=
+			    (turn % 4 == i))
+				fail_msg("turn %d: p%d", turn, i + 1);
+		expect_demand(c, begins + 60, 0);
+	}
 	cluster_free(c);
 }
 
@@ -118,6 +163,38 @@ static void a_later_life_knows(void **state)
 	cluster_free(c);
 }
 
+/* In one process: what it followed in an earlier reign is nobody's any more. */
+static void who_led_before_knows_only_what_the_last_leader_told(void **state)
+{
+	(void)state;
+	char nothing[] = "";
+	struct cluster *c = four_in_vain();
+	expect_demand(c, 0, 4);
+	expect_demand(c, 10, 0);
+	cluster_recall_given_up(c, nothing, BEGINS + 30 * MINUTE);
+	expect_demand(c, 30, 4);
+	expect_demand(c, 39, 4);
+	expect_demand(c, 40, 0);
+	cluster_free(c);
+}
+
+static void who_was_helped_while_nobody_led_helps(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = four_in_vain();
+	expect_demand(c, 0, 4);
+	expect_demand(c, 10, 0);
+	expect_demand(c, 70, 1);
+	char *text = told_by(c, &a);
+	cluster_free(c);
+	c = four_in_vain();
+	see_at(c, POD("p1", ",'nodeName':'n1'", ""), 71);
+	cluster_recall_given_up(c, text, BEGINS + 72 * MINUTE);
+	assert_int_equal(in_demand(c), 3);
+	cluster_free(c);
+}
+
 /* Written by a clock that was a year ahead. */
 static void it_waits_no_longer_than_it_would(void **state)
 {
@@ -131,8 +208,8 @@ static void it_waits_no_longer_than_it_would(void **state)
 	cluster_free(c);
 	c = four_in_vain();
 	cluster_recall_given_up(c, text, BEGINS);
-	expect_demand(c, 119, 0);
-	expect_demand(c, 120, 1);
+	expect_demand(c, 59, 0);
+	expect_demand(c, 60, 1);
 	cluster_free(c);
 }
 
@@ -140,14 +217,14 @@ static const char *const unreadable[] = {
 	"",
 	" ",
 	" 1",
-	" x 0 1 0",
-	" 9999999999 0 9 0",
-	" 9999999999 0 1 2",
-	" -1 0 1 0",
-	" 9999999999 0 1",
-	" 99999999999999999999 0 1 0",
-	"0 9999999999 0 1 0",
-	"\n9999999999 0 1 0",
+	" x 0 0 1 0",
+	" 9999999999 0 0 9 0",
+	" 9999999999 0 0 1 2",
+	" -1 0 0 1 0",
+	" 9999999999 0 0 1",
+	" 99999999999999999999 0 0 1 0",
+	"0 9999999999 0 0 1 0",
+	"\n9999999999 0 0 1 0",
 };
 
 static void what_cannot_be_read_is_left_out(void **state)
@@ -170,7 +247,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_at_a_time_is_tried_again),
 		cmocka_unit_test(once_it_got_its_node_all_are),
+		cmocka_unit_test(one_that_was_not_tried_helps_nobody),
+		cmocka_unit_test(nobody_keeps_the_turn_who_gets_nothing),
 		cmocka_unit_test(a_later_life_knows),
+		cmocka_unit_test(who_led_before_knows_only_what_the_last_leader_told),
+		cmocka_unit_test(who_was_helped_while_nobody_led_helps),
 		cmocka_unit_test(it_waits_no_longer_than_it_would),
 		cmocka_unit_test(what_cannot_be_read_is_left_out),
 	};

@@ -332,11 +332,11 @@ static void files_of_before_have_none(void **state)
 	sql("DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set; DROP TABLE quota_hour;"
 	    "DROP TABLE gpu_holding; DROP TABLE level; DROP TABLE lead_time; DROP TABLE drain; DROP TABLE "
 	    "share_decision; DROP TABLE engine_move; DROP TABLE manifest_text; "
-	    "UPDATE manifest SET text = 'as it stood'; ALTER TABLE launch DROP COLUMN operation; "
+	    "UPDATE manifest SET text = 'stood: before'; ALTER TABLE launch DROP COLUMN operation; "
 	    "PRAGMA user_version = 2");
 	struct history *h = open_file();
 	assert_true(history_manifest(h, 5, &a, &text, &e));
-	assert_string_equal(text, "as it stood");
+	assert_string_equal(text, "stood: before");
 	assert_true(history_read(h, 5, 0, &r, &e));
 	assert_true(history_cost_hours(h, ALL, &a, &hours, &count, &e));
 	assert_int_equal(count, 0);
@@ -357,7 +357,7 @@ static void files_of_before_have_none(void **state)
 	h = open_file();
 	assert_int_equal(total(h, 0, CLASS_INTERACTIVE).watched_ms, sums_of(10).watched_ms);
 	assert_true(history_manifest(h, 5, &a, &text, &e));
-	assert_string_equal(text, "as it stood");
+	assert_string_equal(text, "stood: before");
 	assert_true(history_manifest(h, 11, &a, &text, &e));
 	assert_string_equal(text, setup.manifest);
 	history_close(h);
