@@ -107,6 +107,7 @@ static void turn(millis all, millis slept)
 {
 	now.turned += all;
 	now.slept += slept;
+	now.seen->ahead = now.turned + now.slept;
 	for (size_t i = 0; i < now.timer_count; i++)
 		if (now.timers[i].at.tv_sec || now.timers[i].at.tv_nsec)
 			set_timer(i);
@@ -184,7 +185,9 @@ static struct carried *goes_out(uintptr_t key, const char *text, size_t len)
 		return c;
 	size_t line = strcspn(text, "\r");
 	bool is_lease = memmem(text, line < len ? line : len, "/leases", 7) != NULL;
-	c->is_write = writes && !is_lease;
+	/* What AWS and who gives out tokens are asked with a POST, though it changes nothing. */
+	bool only_reads = memmem(text, len, "\nAction=Describe", 16) || memmem(text, len, "/oauth2/", 8);
+	c->is_write = writes && !is_lease && !only_reads;
 	c->is_lease = writes && is_lease;
 	c->sent_at = boot_now();
 	now.asked += !c->is_asked;

@@ -31,6 +31,7 @@ struct stop {
 struct stop_seen {
 	volatile long calls, sends, late; /* late: sends that broke the law */
 	volatile bool has_stopped;
+	volatile millis ahead;	 /* of CLOCK_BOOTTIME: so far the clocks were turned */
 	volatile millis ends_at; /* of the lease, by CLOCK_BOOTTIME as we see it; 0: not ours */
 	char what[160];		 /* the first late bytes */
 	char where[32];		 /* the call before or after which it stood */
