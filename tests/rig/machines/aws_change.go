@@ -40,7 +40,7 @@ func setDesired(d *awsDoor, c *awsCall) (any, *awsError) {
 	case honor && c.nowMillis < a.Sized+d.cloud.clock.millis(300e9):
 		return nil, &awsError{400, "ScalingActivityInProgress", "You cannot change the desired capacity during the cooldown."}
 	}
-	a.resize(desired, c.nowMillis)
+	a.resize(d.cloud.granted(g, a.Desired, desired, a.Max, c.nowMillis), c.nowMillis)
 	c.changed = true
 	return nil, nil
 }
@@ -78,6 +78,10 @@ func terminateInstance(d *awsDoor, c *awsCall) (any, *awsError) {
 	case decrement && a.Desired <= a.Min:
 		return nil, bad("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate "+
 			"group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", a.Min)
+	}
+	if d.cloud.faults.use("no-effect", g.Name, d.cloud.nowS(c.nowMillis)) != nil {
+		c.changed = true
+		return struct{ Activity xmlActivity }{xmlActivity{AutoScalingGroupName: g.conf.EKS.ASG, StatusCode: "InProgress"}}, nil
 	}
 	cause := fmt.Sprintf("instance %s was taken out of service in response to a user request.", m.ID)
 	if decrement {

@@ -219,7 +219,7 @@ func describeGroups(d *awsDoor, c *awsCall) (any, *awsError) {
 		if g.Auto == nil || (len(names) > 0 && !slices.Contains(names, g.conf.EKS.ASG)) || !g.passes(filters) {
 			continue
 		}
-		found = append(found, d.describe(g, instances || !given, c.nowMillis))
+		found = append(found, d.describe(d.cloud.shown(g, c.nowMillis), instances || !given, c.nowMillis))
 	}
 	part, next, refusal := records(c, found, 50, 100)
 	return struct {

@@ -40,6 +40,7 @@ type awsCall struct {
 	caller          *caller
 	nowMillis       int64
 	changed         bool                // the call did something: its answer can get lost
+	isAgain         bool                // the network delivered it twice
 	before          map[string][]string // who served, before the call, and what lived there
 }
 
@@ -197,6 +198,7 @@ func (d *awsDoor) serve(w http.ResponseWriter, r *http.Request, c *awsCall, x *e
 	k.advance(c.nowMillis)
 	d.note(c, r, refusal)
 	if c.changed {
+		d.again(c, r)
 		lost = k.faults.use("lost-answer", c.name(), k.nowS(c.nowMillis)) != nil
 	}
 	return lost, refusal
@@ -223,6 +225,9 @@ func (d *awsDoor) note(c *awsCall, r *http.Request, refusal *awsError) {
 	e.Machines, e.Occupied = c.taken()
 	if refusal != nil {
 		e.Status, e.Effect = refusal.status, "refused: "+refusal.code
+	}
+	if c.isAgain {
+		e.Effect = "again: " + e.Effect
 	}
 	k.journal.write(e)
 	k.dirty = true

@@ -144,7 +144,7 @@ func launchInstances(d *awsDoor, c *awsCall) (any, *awsError) {
 	if a.Desired+count > a.Max {
 		return nil, bad("Launching %d instances would exceed the group's maximum size: desired %d, max %d.", count, a.Desired, a.Max)
 	}
-	r := d.launchIn(g, zone, count, c)
+	r := d.launchIn(g, zone, d.cloud.granted(g, a.Desired, a.Desired+count, a.Max, c.nowMillis)-a.Desired, c)
 	text, _ := json.Marshal(r)
 	if a.Launches == nil {
 		a.Launches = map[string]launch{}

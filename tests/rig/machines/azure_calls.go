@@ -144,6 +144,9 @@ func (d *azureDoor) admit(c *armCall) *armRefusal {
 	}
 	refusal = found.do(d, c)
 	c.entry.Occupied = only(c.occupied, c.entry.Machines)
+	if refusal == nil && c.r.Method != "GET" {
+		d.again(c, found.do)
+	}
 	return refusal
 }
 

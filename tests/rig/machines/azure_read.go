@@ -45,7 +45,7 @@ func (d *azureDoor) listPools(c *armCall) *armRefusal {
 }
 
 func (d *azureDoor) getPool(c *armCall) *armRefusal {
-	answerJSON(c.w, 200, d.view(c.g))
+	answerJSON(c.w, 200, d.view(d.cloud.shown(c.g, c.now)))
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (d *azureDoor) machineView(g *group, m *machine) map[string]any {
 }
 
 func (d *azureDoor) listMachines(c *armCall) *armRefusal {
-	query, machines := c.r.URL.Query(), d.cloud.listed(c.g, c.now)
+	query, machines := c.r.URL.Query(), d.cloud.listed(d.cloud.shown(c.g, c.now), c.now)
 	from, _ := strconv.Atoi(query.Get("$skipToken"))
 	from = max(0, min(from, len(machines)))
 	to := min(from+d.conf.MachinePage, len(machines))

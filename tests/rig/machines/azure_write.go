@@ -47,7 +47,7 @@ func (d *azureDoor) startPut(c *armCall, count int) {
 	k, g := d.cloud, c.g
 	o := k.begin(g, "put", "Updating", c.now)
 	o.cordoned = c.cordoned
-	c.entry.Effect = k.scale(g, o, count, c.now)
+	c.entry.Effect = k.scale(g, o, k.granted(g, g.AKS.Count, count, g.conf.Max, c.now), c.now)
 	for _, m := range g.Machines {
 		if m.Token == o.ID && (m.State == terminating || m.State == stopping) {
 			c.entry.Machines = append(c.entry.Machines, m.ID)
@@ -320,7 +320,11 @@ func (d *azureDoor) postDeleteMachines(c *armCall) *armRefusal {
 	o := k.begin(g, "deleteMachines", "Updating", c.now)
 	o.Stuck = false
 	c.entry.Machines = known
-	c.entry.Effect = k.deleteMachines(g, o, known, c.now)
+	if k.faults.use("no-effect", g.Name, k.nowS(c.now)) != nil {
+		c.entry.Machines, c.entry.Effect = nil, "none: no-effect"
+	} else {
+		c.entry.Effect = k.deleteMachines(g, o, known, c.now)
+	}
 	c.entry.Status = 202
 	d.accept(c, o, true)
 	c.w.WriteHeader(202)

@@ -235,6 +235,7 @@ func (k *cloud) advance(now int64) bool {
 		changed = k.advanceGroup(g, now) || changed
 	}
 	k.dirty = k.dirty || changed
+	k.remember(now)
 	return changed
 }
 

@@ -37,7 +37,7 @@ var (
 )
 
 func (f *fault) check() error {
-	known := slices.Concat(launchFaults, callFaults, otherFaults, azureFaults, ownerFaults)
+	known := slices.Concat(launchFaults, callFaults, otherFaults, azureFaults, ownerFaults, lieFaults)
 	if !slices.Contains(known, f.Fault) {
 		return fmt.Errorf("fault %q is not known; known are %s", f.Fault, strings.Join(known, ", "))
 	}

@@ -112,6 +112,7 @@ type group struct {
 
 	conf  *groupConfig
 	named []string // the next machines' names, where somebody else gives them
+	past  []moment // oldest first, while reads of it are old
 }
 
 type failure struct {
