@@ -1,6 +1,6 @@
 /*
- * Stops of a leader at any of its calls: `stops_test [EVERY [FIRST]]`. It
- * takes over a lease that ran out, grows, drains and shrinks on each cloud
+ * Stops of a leader at any of its calls: `stops_test [EVERY [FIRST [CLOUD]]]`.
+ * It takes over a lease that ran out, grows, drains and shrinks on each cloud
  * (stops.h); and once for each stop it does so anew, with one stop of 90 s in
  * it, in which somebody else takes the lease. It loses, takes over again, and
  * comes to the end. No byte of a write may leave it while the lease is not
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -116,20 +117,22 @@ static int stops(const char *name, const char *ca, long every, long first)
 	return broken + !lost;
 }
 
-static int stops_everywhere(const char *pair, long every, long first)
+static int stops_everywhere(const char *pair, long every, long first, const char *only)
 {
 	static const struct {
 		const char *name;
 		enum cloud_wire wire;
 		bool launches, is_secure;
 	} ways[] = { { "simulated", CLOUD_SIMULATED, false, false },
-		     { "simulated, https", CLOUD_SIMULATED, false, true },
+		     { "simulated-https", CLOUD_SIMULATED, false, true },
 		     { "eks", CLOUD_EKS, false, false },
-		     { "eks, launch: instances", CLOUD_EKS, true, false },
+		     { "eks-instances", CLOUD_EKS, true, false },
 		     { "aks", CLOUD_AKS, false, false } };
 	int broken = 0;
 
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		if (only && strcmp(only, ways[i].name) != 0)
+			continue;
 		all->wire = ways[i].wire;
 		all->launches = ways[i].launches;
 		broken += stops(ways[i].name, ways[i].is_secure ? pair : NULL, every, first);
@@ -222,14 +225,16 @@ int main(int argc, char **argv)
 	make_pair(pair);
 	tell_credentials();
 	server = fork();
-	if (!server)
+	if (!server) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		stops_serve(pair);
+	}
 	while (!all->port)
 		usleep(1000);
 	atexit(end_server);
 	setenv("AZURE_RESOURCE_MANAGER_ENDPOINT", own_address(), 1);
 	setenv("AZURE_AUTHORITY_HOST", own_address(), 1);
-	broken += stops_everywhere(pair, every, first);
+	broken += stops_everywhere(pair, every, first, argc > 3 ? argv[3] : NULL);
 	broken += stop_in_truth(NULL) + stop_in_truth(pair);
 	return broken > 0;
 }
