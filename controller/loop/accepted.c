@@ -10,7 +10,7 @@ static const millis CLOCKS_APART = 30 * SECOND;
 
 struct accepted accepted_none(void)
 {
-	return (struct accepted){ .least = -1, .standby = -1 };
+	return (struct accepted){ .least = -1, .standby = -1, .before = -1 };
 }
 
 void accepted_release(struct accepted *a)
@@ -56,6 +56,11 @@ static void note_removals(struct accepted *a, const struct accepted_call *c)
 								     .at = c->at };
 	}
 	a->least -= (int64_t)c->id_count < a->least ? (int64_t)c->id_count : a->least;
+	if (c->verb != PROVIDER_REMOVE)
+		return;
+	a->before = c->desired + (int64_t)c->id_count;
+	a->before_until = c->mono + LAG_MOST;
+	a->has_fallen = false;
 }
 
 void accepted_note(struct accepted *a, const struct accepted_call *c)
@@ -66,6 +71,7 @@ void accepted_note(struct accepted *a, const struct accepted_call *c)
 		a->least = c->desired;
 		a->least_until = c->mono + LAG_MOST;
 		a->standby = -1; /* it wakes machines */
+		a->before = -1;
 	} else if (c->verb == PROVIDER_STANDBY) {
 		a->standby = c->desired;
 		a->standby_until = c->mono + LAG_MOST;
@@ -123,6 +129,23 @@ static bool removals_show(const struct accepted *a, const struct group_descripti
 	return true;
 }
 
+/*
+ * Where operations take turns, as on AKS, the size falls with the end of one and is a read of its own, which may be an
+ * older copy than the list: as large as before a removal, beside a list in which its machines are gone and no others
+ * came. While the cloud is at work that is as it should be, until the size was seen to fall.
+ */
+static bool size_is_older(const struct accepted *a, const struct group_description *d, millis began)
+{
+	int64_t alive = 0;
+
+	if (!d->takes_turns || a->before < 0 || a->before_until <= began || d->desired < a->before ||
+	    (d->is_busy && !a->has_fallen))
+		return false;
+	for (size_t i = 0; i < d->machine_count; i++)
+		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
+	return alive < d->desired;
+}
+
 static bool has_failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
 {
 	for (size_t i = 0; i < d->failure_count; i++)
@@ -139,6 +162,8 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 
 	if ((!size_shows || !standby_shows) && has_failed_since(a, d, last_failure))
 		size_shows = standby_shows = true;
+	if (size_is_older(a, d, began))
+		return false;
 	if (d->is_busy) /* machines and standby are not done yet, as it says itself; a size is raised at once */
 		return size_shows;
 	return size_shows && standby_shows && removals_show(a, d, began);
@@ -173,6 +198,7 @@ void accepted_seen(struct accepted *a, const struct group_description *d)
 		a->removals[i].is_gone |= a->removals[i].verb != PROVIDER_STOP && !is_there(&a->removals[i], d);
 	if (a->least > d->desired)
 		a->least = d->desired;
+	a->has_fallen |= d->desired < a->before;
 	if (!d->is_busy)
 		a->standby = -1;
 }

@@ -24,6 +24,11 @@ struct accepted {
 	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
 	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
 	millis least_until, standby_until;
+	/* The size that the last removal was to lower; -1: none was, or it was raised since. has_fallen: a read showed
+	 * it. */
+	int64_t before;
+	millis before_until;
+	bool has_fallen;
 	millis at;     /* wall time of the last write */
 	int64_t calls; /* so many named machines */
 	struct accepted_removal *removals;

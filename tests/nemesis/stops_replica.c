@@ -371,7 +371,7 @@ static void open_replica(const struct stop *s, const char *ca)
 
 void stops_replica(const struct stop *s, const char *ca)
 {
-	alarm(30);
+	alarm(120);
 	log_level_set(LEVEL_ERROR);
 	stop_begin(s, &all->seen);
 	open_replica(s, ca);

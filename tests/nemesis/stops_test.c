@@ -144,8 +144,8 @@ static int stops_everywhere(const char *pair, long every, long first, const char
 /* In truth: SIGSTOP before the first byte of a write, until the lease is over, and SIGCONT. */
 static int stop_in_truth(const char *ca)
 {
-	const struct stop s = { .kind = STOP_SIGNAL, .at = -1, .renew_deadline = 300 };
-	const struct timespec longer = { .tv_nsec = 350 * 1000000 };
+	const struct stop s = { .kind = STOP_SIGNAL, .at = -1, .renew_deadline = SECOND };
+	const struct timespec longer = { .tv_sec = 1, .tv_nsec = 100 * 1000000 };
 	int code = 0;
 	pid_t pid = start(&s, ca);
 

@@ -81,6 +81,49 @@ def lost_answer(s, cloud, controller):
     s.machines.end_faults()
 
 
+def half_truths(s, cloud, controller):
+    """Reads up to a minute old, in any order; requests that arrive twice; a yes that means nothing, or one machine less or more.
+    There are never more machines than were decided and the cloud added, and nobody is blamed for what the cloud did."""
+    cloud.quiet()
+    most = sum(limits['max'] for limits in cloud.limits().values())
+    s.expect('nothing is on its way, and there is room', lambda: s.settled() and sizes(s) + 5 <= most, 7200)
+    begun, stood, earlier = time.time(), sizes(s), decisions(controller)
+    s.machines.fault('mixed-reads', value=60)
+    twice = s.machines.fault('twice')
+    no = s.machines.fault('no-effect', cloud.spot, count=1)
+    cloud.more(2, 500)
+    s.expect('a growth was accepted, and nothing came of it', lambda: used(s, no))
+    less = s.machines.fault('one-less', cloud.spot, count=1)
+    s.expect('machines come all the same', lambda: sizes(s) > stood and s.settled())
+    more = s.machines.fault('one-more', cloud.spot, count=1)
+    cloud.more(2, 500)
+    s.expect('one more came than was asked for', lambda: used(s, more) and s.settled())
+    largest = max(sum(g['machines'] for g in groups.values()) for at, groups in s.sampler.samples if at >= begun)
+    decided = max([stood] + earlier[-1:] + decisions(controller)[len(earlier):])
+    s.check(f'there were at most {largest} machines, of which the cloud added {used(s, more)}, and {decided} were decided',
+            largest <= decided + used(s, more))
+    cloud.quiet()
+    s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
+    s.expect('what is not needed goes', lambda: s.settled() and sizes(s) <= stood, 7200)
+    s.check('requests arrived twice', used(s, twice))
+    s.check('that somebody else changed the size is said of that one only',
+            len(s.told('ForeignSizeChange', since=begun)) <= used(s, more))
+    s.check('and nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+    s.expect('no node is left cordoned', lambda: not cordoned(s))
+    s.mark(f'of half truths {used(s, no)} did nothing, {used(s, less)} did one less')
+    s.machines.end_faults()
+
+
+def used(s, fault):
+    return sum(f['used'] for f in s.machines.faults() if f['id'] == fault['id'])
+
+
+def cordoned(s):
+    """Nodes of machines that run and shall go on."""
+    serving = {m.get('node') or m['id'] for g in s.machines.groups().values() for m in g['machines'] if m['state'] == 'running'}
+    return [name for name, n in s.watches['Node'].snapshot().items() if n['cordoned'] and name in serving]
+
+
 def killed(s, cloud, controller, room):
     """kill -9 while machines are on their way: the next one finds them, and what succeeded in between. Where the cloud tries
     again by itself what it could not have, that happens meanwhile, too: it says late that it had none, so that nobody gives up

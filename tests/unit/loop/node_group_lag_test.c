@@ -150,6 +150,39 @@ static void a_size_that_falls_after_its_machines_is_ours(void **state)
 	assert_int_equal(cloud.sent, 1);
 }
 
+/* Of AKS, where pool and machines are two reads: the pool is of before the removal, the list of after it, and the
+ * operation is over. Nobody else changed the size, however they follow each other. */
+static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 4);
+	node_group_remove(&t->g, "m3", PROVIDER_REMOVE);
+	node_group_remove(&t->g, "m2", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	cloud.operation = "delete-1";
+	cloud.takes_turns = cloud.is_busy = true;
+	played_answer(ERROR_NONE);
+	cloud.operation = NULL;
+	look_for(t, 15 * SECOND);
+	cloud.count = 2;
+	cloud.is_busy = false; /* as before it began */
+	look_for(t, 15 * SECOND);
+	cloud.desired = 2;
+	look_for(t, 15 * SECOND);
+	cloud.desired = 4;
+	cloud.is_busy = true; /* as it went on */
+	look_for(t, 15 * SECOND);
+	cloud.desired = 2;
+	cloud.is_busy = false;
+	look_for(t, MINUTE);
+	assert_int_equal(t->g.resized, 0);
+	assert_false(node_group_is_held(&t->g));
+	assert_int_equal(t->g.wanted, 2);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(cloud.sent, 1);
+}
+
 /* The operation is over, and the size never fell: the cloud put another in its place. */
 static void a_size_that_never_falls_is_what_there_is(void **state)
 {
@@ -408,6 +441,7 @@ int main(void)
 		CASE(what_boots_is_not_gone_by_an_old_list),
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
 		CASE(a_size_that_falls_after_its_machines_is_ours),
+		CASE(an_old_size_beside_a_newer_list_is_not_believed),
 		CASE(a_size_that_never_falls_is_what_there_is),
 		CASE(what_replaces_one_that_was_to_end_is_not_bought_as_well),
 		CASE(a_yes_without_effect_is_a_refusal),
