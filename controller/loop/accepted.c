@@ -139,11 +139,21 @@ static bool size_is_older(const struct accepted *a, const struct group_descripti
 	int64_t alive = 0;
 
 	if (!d->takes_turns || a->before < 0 || a->before_until <= began || d->desired < a->before ||
-	    (d->is_busy && !a->has_fallen))
+	    (d->is_busy && !a->has_fallen && d->desired == a->before))
 		return false;
 	for (size_t i = 0; i < d->machine_count; i++)
 		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
 	return alive < d->desired;
+}
+
+/* A machine that was seen to be gone: the list is an older copy, also while the cloud is at work. */
+static bool brings_back(const struct accepted *a, const struct group_description *d, millis began)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->removals[i].is_gone && a->removals[i].until > began && is_there(&a->removals[i], d) &&
+		    !is_left_alone(&a->removals[i], d))
+			return true;
+	return false;
 }
 
 static bool has_failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
@@ -162,7 +172,7 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 
 	if ((!size_shows || !standby_shows) && has_failed_since(a, d, last_failure))
 		size_shows = standby_shows = true;
-	if (size_is_older(a, d, began))
+	if (size_is_older(a, d, began) || brings_back(a, d, began))
 		return false;
 	if (d->is_busy) /* machines and standby are not done yet, as it says itself; a size is raised at once */
 		return size_shows;

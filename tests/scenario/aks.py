@@ -125,6 +125,7 @@ def aks(s):
     trouble.too_many_calls(s, cloud, controller)
     throttled = (throttled, time.time())
     trouble.lost_answer(s, cloud, controller)
+    trouble.half_truths(s, cloud, controller)
     trouble.killed(s, cloud, controller, 8)
     trouble.revoked(s, cloud)
     upgraded(s, cloud, controller, 'image-upgrade', 'UpgradingNodeImageVersion')
@@ -132,7 +133,7 @@ def aks(s):
     refused(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     runs_dry(s, cloud)
-    shrinks(s, cloud)
+    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud))
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)

@@ -242,6 +242,7 @@ def eks(s):
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that AWS took')
     trouble.lost_answer(s, cloud, controller)
+    trouble.half_truths(s, cloud, controller)
     trouble.killed(s, cloud, controller, 6)
     trouble.revoked(s, cloud)
     updated(s, cloud, controller)
@@ -251,7 +252,7 @@ def eks(s):
     kept(s, cloud)
     switched_off(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
-    shrinks(s, cloud)
+    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud))
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     abandoned(s, cloud, controller)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)

@@ -183,6 +183,40 @@ static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
 	assert_int_equal(cloud.sent, 1);
 }
 
+/* The next removal goes on, and pool and list are both of the one before, as it went on. */
+static void what_went_does_not_come_back_while_the_cloud_is_at_work(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	node_group_remove(&t->g, "m2", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	cloud.operation = "delete-1";
+	cloud.takes_turns = true;
+	played_answer(ERROR_NONE);
+	cloud.count = 2;
+	cloud.desired = 2;
+	look_for(t, 15 * SECOND);
+	node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+	look_for(t, 30 * SECOND);
+	cloud.operation = "delete-2";
+	played_answer(ERROR_NONE);
+	cloud.is_busy = true;
+	cloud.count = 3;
+	cloud.desired = 3;
+	look_for(t, 15 * SECOND);
+	cloud.count = 2; /* the list alone is newer */
+	look_for(t, 15 * SECOND);
+	cloud.is_busy = false;
+	cloud.count = 1;
+	cloud.desired = 1;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(cloud.sent, 2);
+}
+
 /* The operation is over, and the size never fell: the cloud put another in its place. */
 static void a_size_that_never_falls_is_what_there_is(void **state)
 {
@@ -442,6 +476,7 @@ int main(void)
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
 		CASE(a_size_that_falls_after_its_machines_is_ours),
 		CASE(an_old_size_beside_a_newer_list_is_not_believed),
+		CASE(what_went_does_not_come_back_while_the_cloud_is_at_work),
 		CASE(a_size_that_never_falls_is_what_there_is),
 		CASE(what_replaces_one_that_was_to_end_is_not_bought_as_well),
 		CASE(a_yes_without_effect_is_a_refusal),
