@@ -133,7 +133,7 @@ def aks(s):
     refused(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     runs_dry(s, cloud)
-    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud))
+    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud), controller)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)

@@ -252,7 +252,7 @@ def eks(s):
     kept(s, cloud)
     switched_off(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
-    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud))
+    trouble.shrinks_by_old_reads(s, lambda: shrinks(s, cloud), controller)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     abandoned(s, cloud, controller)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)
