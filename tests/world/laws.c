@@ -4,6 +4,7 @@
 #include "controller/policy/snapshot.h"
 #include "controller/policy/pool.h"
 #include "tests/world/autoscaler.h"
+#include "tests/world/lines.h"
 #include "tests/world/services.h"
 
 #include <inttypes.h>
@@ -719,6 +720,15 @@ static bool is_of_daemon_set(const struct object *pod)
 	return owners && owners->first && value_is(owners->first, "kind", "DaemonSet");
 }
 
+/* From when on whoever acts knows nothing of who serves there. */
+static millis unknown_since(const struct world_app *a, int who)
+{
+	millis cut = world_ready(a->name) ? line_down_since(who, PEER_METRICS) : 0;
+	millis since = a->mute_since && (!cut || a->mute_since < cut) ? a->mute_since : cut;
+
+	return since ? since + MINUTE : INT64_MAX;
+}
+
 static void look_at_victims(const struct cloud_call *c)
 {
 	const struct world_app *a = NULL;
@@ -737,7 +747,7 @@ static void look_at_victims(const struct cloud_call *c)
 			    !value_is(p->value, "status>phase", "Succeeded") && !is_of_daemon_set(p))
 				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
 					   p->name);
-		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;
+		millis known = a ? unknown_since(a, c->from) : INT64_MAX;
 		if (is_shrinking(c) && wire_now() > known && n && !n->machine->is_taken && has_gpus(node) &&
 		    (!n->cordoned_since || n->cordoned_since > known))
 			laws_break("held_on_missing", "%s of %s, and nothing is known of %s", c->verb, c->ids[i],

@@ -3,13 +3,12 @@
 #include "tests/unit/state/failing_disk.h"
 #include "tests/world/autoscaler.h"
 #include "tests/world/cluster_autoscaler.h"
+#include "tests/world/lines.h"
 #include "tests/world/owners.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum peer { PEER_API, PEER_CLOUD, PEER_METRICS, PEER_REPLICA, PEER_COUNT };
 
 /* Of the calls to a peer, per mille. */
 struct weather {
@@ -43,14 +42,6 @@ static bool strikes(int permille)
 	return permille && among(&nemesis.random, 0, 999) < permille;
 }
 
-static enum peer peer_of(const struct wire_call *c)
-{
-	return !strncmp(c->host, APISERVER, strlen(APISERVER)) ? PEER_API
-	       : !strncmp(c->host, "http://10.", 10)	       ? PEER_METRICS
-	       : !strncmp(c->host, "http://replica-", 15)      ? PEER_REPLICA
-							       : PEER_CLOUD;
-}
-
 static bool is_change(const struct wire_call *c)
 {
 	return strcmp(c->method, "GET") != 0 && !strstr(c->body, "Action=Describe");
@@ -58,7 +49,8 @@ static bool is_change(const struct wire_call *c)
 
 static struct wire_fate fate_of(const struct wire_call *c)
 {
-	const struct weather *w = &nemesis.weather[peer_of(c)];
+	const struct weather *w = &nemesis.weather[line_peer(c)];
+	struct wire_fate line = line_fate(c);
 	struct wire_fate fate = { .is_refused = strikes(w->refused),
 				  .is_swallowed = strikes(w->swallowed),
 				  .is_answer_lost = strikes(w->answer_lost),
@@ -67,6 +59,8 @@ static struct wire_fate fate_of(const struct wire_call *c)
 				  .slow = w->slow ? among(&nemesis.random, 0, w->slow) : 0 };
 	struct ambush *a = &nemesis.ambush;
 
+	fate.is_refused |= line.is_refused;
+	fate.is_swallowed |= line.is_swallowed;
 	if (!a->is_set || a->who != c->from || !is_change(c) || a->moment == AFTER_THE_ANSWER || a->countdown-- > 0)
 		return fate;
 	a->is_set = false;
@@ -111,6 +105,7 @@ void nemesis_begin(void)
 	disk_mends(); /* the world before may have ended before it did */
 	memset(&nemesis, 0, sizeof nemesis);
 	nemesis.random = random_stream(1, "nemesis");
+	lines_begin();
 	wire_on_leave(fate_of);
 	wire_on_answer(answered);
 	owners_begin();
@@ -258,13 +253,28 @@ static void weather_ends(struct nemesis_world *w, const struct fault *f)
 	*weather_of(f, &r) = (struct weather){ 0 };
 }
 
+/* Of one replica or of all, to one peer or, now and then, to all. */
+static void set_lines(const struct nemesis_world *w, const struct fault *f, bool is_over)
+{
+	struct random r = details(f);
+	bool are_two = w->is_pair || w->is_twin;
+	int64_t peer = among(&r, 0, PEER_COUNT), who = are_two ? among(&r, 0, 2) : 2;
+	enum line state = is_over ? LINE_WORKS : (enum line)among(&r, LINE_REFUSES, LINE_DEAD);
+
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		for (int p = 0; p < PEER_COUNT; p++)
+			if ((who == 2 || who == i) && (peer == PEER_COUNT || peer == p))
+				line_set(i, (enum peer)p, state);
+}
+
 static void partition(struct nemesis_world *w, const struct fault *f)
 {
-	struct random r;
-	struct weather *x = weather_of(f, &r);
+	set_lines(w, f, false);
+}
 
-	(void)w;
-	*(among(&r, 0, 1) ? &x->refused : &x->swallowed) = 1000;
+static void partition_ends(struct nemesis_world *w, const struct fault *f)
+{
+	set_lines(w, f, true);
 }
 
 static void bad_line(struct nemesis_world *w, const struct fault *f)
@@ -796,7 +806,7 @@ static const struct fault_kind {
 	{ "pause at a write", { 8, 0 }, 60, 600, pause_at_a_write, revive, NEEDS_NOTHING },
 	{ "suspend", { 3, 0 }, 20, 1200, suspend_begins, suspend_ends, NEEDS_NOTHING },
 	{ "clock jumps", { 3, 0 }, 60, 1200, clock_jumps, clock_is_set_right, NEEDS_NOTHING },
-	{ "partition", { 8, 2 }, 5, 300, partition, weather_ends, NEEDS_NOTHING },
+	{ "partition", { 8, 2 }, 5, 300, partition, partition_ends, NEEDS_NOTHING },
 	{ "bad line", { 8, 0 }, 30, 600, bad_line, weather_ends, NEEDS_NOTHING },
 	{ "half answers", { 5, 0 }, 30, 300, half_answers, weather_ends, NEEDS_NOTHING },
 	{ "delivered twice", { 6, 0 }, 60, 600, twice, weather_ends, NEEDS_NOTHING },
@@ -835,11 +845,12 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "line cut", { 0, 0 }, 5, 900, partition, partition_ends, NEEDS_NOTHING },
 	{ "stop", { 0, 0 }, 1, 120, stop_begins, revive, NEEDS_NOTHING },
 	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
 	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, STOP = KINDS - 3, DISK_FULL };
+enum { KINDS = sizeof kinds / sizeof *kinds, LINE_CUT = KINDS - 4, STOP, DISK_FULL };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -885,8 +896,9 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		    struct fault faults[NEMESIS_FAULTS])
 {
 	struct random number = random_stream(seed, "faults");
-	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS - 2);
+	size_t count = (size_t)among(&number, 6, 24);
 	struct random disks = random_stream(seed, "disk"), stops = random_stream(seed, "stop");
+	struct random cuts = random_stream(seed, "lines");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
@@ -898,6 +910,8 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 	/* Apart, so that all else stays as it was. */
 	if (among(&stops, 1, 100) <= 30)
 		draw_fault(&faults[count++], STOP, &stops);
+	if (among(&cuts, 1, 100) <= 40)
+		draw_fault(&faults[count++], LINE_CUT, &cuts);
 	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30)
 		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);
@@ -919,6 +933,7 @@ void nemesis_all_well(struct nemesis_world *w)
 	const struct object *b = apiserver_first(KIND_BUDGET);
 
 	memset(nemesis.weather, 0, sizeof nemesis.weather);
+	lines_mend();
 	nemesis.ambush.is_set = false;
 	for (size_t i = 0; i < w->group_count; i++) {
 		w->groups[i]->faults = (struct cloud_faults){ 0 };

@@ -5,7 +5,7 @@
 #pragma once
 #include "tests/world/laws.h"
 
-enum { NEMESIS_GROUPS = 3, NEMESIS_FAULTS = 26 };
+enum { NEMESIS_GROUPS = 3, NEMESIS_FAULTS = 30 };
 
 /* The world that it works on. */
 struct nemesis_world {

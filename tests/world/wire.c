@@ -72,6 +72,7 @@ static struct {
 	millis buried_ahead;
 	struct wire_fate (*decide)(const struct wire_call *c);
 	void (*answered)(const struct wire_call *c);
+	bool (*is_unheard)(const struct wire_call *c);
 	struct http echoes, *clients;
 	millis wall_ahead;
 } world;
@@ -411,6 +412,10 @@ static void deliver(struct timer *timer)
 	struct http_request *r = t->request;
 	bool was_settled = t->is_settled;
 
+	if (world.is_unheard && !t->echo && world.is_unheard(&t->call)) {
+		__wrap_timer_start(t->http->loop, &t->deliver, SECOND, deliver);
+		return;
+	}
 	if (world.answered && !t->echo && !was_settled)
 		world.answered(&t->call);
 	if (t->http->is_dead)
@@ -581,6 +586,11 @@ void wire_on_leave(struct wire_fate (*decide)(const struct wire_call *c))
 void wire_on_answer(void (*answered)(const struct wire_call *c))
 {
 	world.answered = answered;
+}
+
+void wire_on_hear(bool (*is_unheard)(const struct wire_call *c))
+{
+	world.is_unheard = is_unheard;
 }
 
 void wire_silence(struct http *h)

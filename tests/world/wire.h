@@ -56,6 +56,8 @@ struct wire_fate {
 void wire_on_leave(struct wire_fate (*decide)(const struct wire_call *c));
 /* Told as an answer is about to be heard; NULL: nobody. */
 void wire_on_answer(void (*answered)(const struct wire_call *c));
+/* Asked as what was answered would be heard; true: not yet, and it is asked again a second later. NULL: all is heard. */
+void wire_on_hear(bool (*is_unheard)(const struct wire_call *c));
 /* Whether a request that would change something, and has left and not arrived, names the text. */
 bool wire_carries(const char *text);
 /* Nothing leaves that process any more and nothing is heard there; wire_kill() follows. */
