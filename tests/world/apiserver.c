@@ -151,7 +151,7 @@ struct object *apiserver_create(enum kind k, struct value *v)
 		abort();
 	server.uids++;
 	snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, server.uids);
-	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 	o->kind = k;
 	o->value = v;
 	value_set_text(v, "metadata>uid", uid);
@@ -404,7 +404,7 @@ void apiserver_scale(struct object *o, const char *manager, int64_t replicas)
 	char first[32], at[32];
 
 	apiserver_time(WIRE_EPOCH, first);
-	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 	value_set(o->value, "metadata>managedFields",
 		  value_of("[{'manager':'helm','operation':'Apply','time':'%s','fieldsV1':{'f:spec':{'f:replicas':{},"
 			   "'f:selector':{}}}},{'manager':'%s','operation':'Update','subresource':'scale','time':'%s',"
@@ -482,7 +482,7 @@ static void begin_to_end(struct object *pod)
 
 	if (value_at(pod->value, "metadata>deletionTimestamp"))
 		return;
-	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 	value_set_text(pod->value, "metadata>deletionTimestamp", at);
 	value_set_int(pod->value, "metadata>deletionGracePeriodSeconds",
 		      value_int(pod->value, "spec>terminationGracePeriodSeconds"));

@@ -590,7 +590,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
 			   m->is_to_run ? "run" : "standby",
 			   m->is_protected && m->step == STEP_RUNNING && m->is_to_run ? "true" : "false",
-			   WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
+			   wire_host_wall(CLOUD, m->launched), wire_host_wall(CLOUD, m->since));
 	}
 	int64_t running = 0, guarded = 0;
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
@@ -599,7 +599,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	}
 	buf_printf(out, "],\"protects\":%s,\"exposed\":%" PRId64 ",\"guarded\":%" PRId64,
 		   g->protects ? "true" : "false", running - guarded, guarded);
-	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? WIRE_EPOCH + g->ends_at : 0);
+	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? wire_host_wall(CLOUD, g->ends_at) : 0);
 	buf_printf(out, ",\"only_grows\":%s", g->only_grows ? "true" : "false");
 	buf_printf(out, ",\"emptied_by\":\"%s\"",
 		   g->resized.is_schedule && !g->resized.to && !g->desired ? "a schedule of its owner set its size to 0"
@@ -616,8 +616,8 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		buf_printf(out,
 			   "%s{\"id\":%" PRId64 ",\"at\":%" PRId64 ",\"code\":\"%s\",\"count\":%" PRId64
 			   ",\"message\":\"there is none\"}",
-			   i > from ? "," : "", f->id, WIRE_EPOCH + f->at, f->is_quota ? "quota" : "stock-out",
-			   f->count);
+			   i > from ? "," : "", f->id, wire_host_wall(CLOUD, f->at),
+			   f->is_quota ? "quota" : "stock-out", f->count);
 	}
 	buf_text(out, "]}");
 }

@@ -23,7 +23,7 @@ static void refuse(struct wire_call *c, long status, const char *code)
 
 static void write_time(millis at, char text[32])
 {
-	time_t seconds = (time_t)((WIRE_EPOCH + at) / SECOND);
+	time_t seconds = (time_t)(wire_host_wall(CLOUD_ARM, at) / SECOND);
 	struct tm tm;
 
 	gmtime_r(&seconds, &tm);

@@ -170,14 +170,14 @@ static void write_resize(const struct cloud_group *g, struct buf *out)
 		   "<member><ActivityId>resize-%" PRId64 "</ActivityId><StatusCode>Successful</StatusCode>"
 		   "<Description>%s EC2 instance: i-1</Description><Cause>At ",
 		   g->resized.at, g->resized.to < g->resized.from ? "Terminating" : "Launching a new");
-	write_time(WIRE_EPOCH + g->resized.at, out);
+	write_time(wire_host_wall(CLOUD_AWS, g->resized.at), out);
 	buf_printf(out,
 		   " a %s update of AutoScalingGroup constraints to min: %" PRId64 ", max: %" PRId64
 		   ", desired: %" PRId64 " changing the desired capacity from %" PRId64 " to %" PRId64
 		   ".</Cause><StartTime>",
 		   g->resized.is_schedule ? "scheduled action" : "user request", g->min, g->max, g->resized.to,
 		   g->resized.from, g->resized.to);
-	write_time(WIRE_EPOCH + g->resized.at, out);
+	write_time(wire_host_wall(CLOUD_AWS, g->resized.at), out);
 	buf_text(out, "</StartTime></member>");
 }
 
@@ -204,9 +204,9 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 			   : f->is_quota   ? "VcpuLimitExceeded"
 					   : "InsufficientInstanceCapacity",
 			   g->zone);
-		write_time(WIRE_EPOCH + f->at, &out);
+		write_time(wire_host_wall(CLOUD_AWS, f->at), &out);
 		buf_text(&out, "</StartTime><EndTime>");
-		write_time(WIRE_EPOCH + f->at, &out);
+		write_time(wire_host_wall(CLOUD_AWS, f->at), &out);
 		buf_text(&out, "</EndTime></member>");
 	}
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
@@ -218,7 +218,7 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 			   "Launching a new EC2 instance%s: %s</Description><StartTime>",
 			   m->id, cloud_is_held(m) ? "MidLifecycleAction" : "InProgress",
 			   wakes ? " from warm pool" : "", m->id);
-		write_time(WIRE_EPOCH + (wakes ? m->woken : m->launched), &out);
+		write_time(wire_host_wall(CLOUD_AWS, wakes ? m->woken : m->launched), &out);
 		buf_text(&out, "</StartTime></member>");
 	}
 	write_resize(g, &out);

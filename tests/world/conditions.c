@@ -18,7 +18,7 @@ void condition_set(struct value *status, const char *type, bool is_so, const cha
 		value_add(list, c);
 	}
 	if (!value_is(c, "status", is_so ? "True" : "False")) {
-		apiserver_time(WIRE_EPOCH + wire_now(), at);
+		apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 		value_set_text(c, "lastTransitionTime", at);
 	}
 	value_set_text(c, "status", is_so ? "True" : "False");

@@ -207,12 +207,15 @@ static void pause_at_a_write(struct nemesis_world *w, const struct fault *f)
 	ambush(w, f, true);
 }
 
+/* Of one machine or of all: timers stand still, clocks and the world do not. */
 static void suspend_begins(struct nemesis_world *w, const struct fault *f)
 {
-	(void)f;
+	struct random r = details(f);
+	int64_t who = w->is_pair || w->is_twin ? among(&r, 0, 2) : 0;
+
 	for (int i = 0; i < WORLD_REPLICAS; i++)
-		if (w->is_pair || w->is_twin || !i)
-			replica_pause(i, true);
+		if (who == 2 || who == i)
+			replica_suspend(i);
 }
 
 static void suspend_ends(struct nemesis_world *w, const struct fault *f)
@@ -237,6 +240,41 @@ static void clock_is_set_right(struct nemesis_world *w, const struct fault *f)
 	(void)w;
 	(void)f;
 	wire_turn_wall(0);
+}
+
+static void clocks_agree(void)
+{
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		wire_turn_one_wall(i, 0, 0);
+	wire_host_ahead("http", 0);
+}
+
+/* Of one machine, which is wrong or gains or loses up to a second in a minute; of the API server; of the cloud. */
+static void one_clock_is_wrong(struct nemesis_world *w, const struct fault *f)
+{
+	static const millis wrong[] = { 20 * SECOND, 50 * SECOND, 90 * SECOND, 10 * MINUTE, 3 * HOUR };
+	struct random r = details(f);
+	int64_t whose = among(&r, 0, 5), size = among(&r, 0, 4), sign = among(&r, 0, 1) ? 1 : -1;
+	int replica = some_replica(w, &r);
+
+	if (whose < 2)
+		wire_turn_one_wall(replica, sign * wrong[size], 0);
+	else if (whose < 4)
+		wire_turn_one_wall(replica, 0, sign * among(&r, 1, 17));
+	else if (whose == 4)
+		wire_host_ahead(APISERVER, sign * wrong[size]);
+	else
+		wire_host_ahead(w->groups[0]->wire == CLOUD_EKS	  ? CLOUD_AWS
+				: w->groups[0]->wire == CLOUD_AKS ? CLOUD_ARM
+								  : CLOUD,
+				sign * wrong[size % 2]);
+}
+
+static void clocks_are_set_right(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	clocks_agree();
 }
 
 static struct weather *weather_of(const struct fault *f, struct random *r)
@@ -845,12 +883,13 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "one clock is wrong", { 0, 0 }, 60, 7200, one_clock_is_wrong, clocks_are_set_right, NEEDS_NOTHING },
 	{ "line cut", { 0, 0 }, 5, 900, partition, partition_ends, NEEDS_NOTHING },
 	{ "stop", { 0, 0 }, 1, 120, stop_begins, revive, NEEDS_NOTHING },
 	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
 	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, LINE_CUT = KINDS - 4, STOP, DISK_FULL };
+enum { KINDS = sizeof kinds / sizeof *kinds, ONE_CLOCK = KINDS - 5, LINE_CUT, STOP, DISK_FULL };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -898,7 +937,7 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 	struct random number = random_stream(seed, "faults");
 	size_t count = (size_t)among(&number, 6, 24);
 	struct random disks = random_stream(seed, "disk"), stops = random_stream(seed, "stop");
-	struct random cuts = random_stream(seed, "lines");
+	struct random cuts = random_stream(seed, "lines"), clocks = random_stream(seed, "clocks");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
@@ -912,6 +951,8 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		draw_fault(&faults[count++], STOP, &stops);
 	if (among(&cuts, 1, 100) <= 40)
 		draw_fault(&faults[count++], LINE_CUT, &cuts);
+	if (among(&clocks, 1, 100) <= 40)
+		draw_fault(&faults[count++], ONE_CLOCK, &clocks);
 	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30)
 		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);
@@ -953,6 +994,7 @@ void nemesis_all_well(struct nemesis_world *w)
 	*apiserver_faults() = (struct apiserver_faults){ 0 };
 	apiserver_catch_up();
 	wire_turn_wall(0);
+	clocks_agree();
 	if (b && value_is(b->value, "spec>maxUnavailable", "0"))
 		budget("1");
 	disk_well(w, NULL);

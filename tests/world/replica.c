@@ -92,7 +92,10 @@ static void serve_replica(struct wire_call *c)
 	after.tick = tick ? strtoll(tick + 5, NULL, 10) : -1;
 	after.crc = crc ? (uint32_t)strtoul(crc + 4, NULL, 10) : 0;
 	after.way = way ? (enum replica_way)strtoul(way + 4, NULL, 10) : REPLICA_NEXT;
-	if (!controller_export(r->controller, &after, &text, &last, &e)) {
+	int before = wire_enter(who);
+	bool ok = controller_export(r->controller, &after, &text, &last, &e);
+	wire_enter(before);
+	if (!ok) {
 		wire_answer(c, e.kind == ERROR_CONFLICT ? 409 : 503, NULL, "");
 	} else {
 		snprintf(header, sizeof header, "Preheat-Last-Tick: %" PRId64, last);
@@ -111,6 +114,7 @@ void replica_start(int who, const struct replica_settings *s)
 	if (!r->life)
 		next_history(r);
 	wire_from(who);
+	int before = wire_enter(who);
 	snprintf(r->identity, sizeof r->identity, "replica-%d", who);
 	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
 	r->is_dying = false;
@@ -155,6 +159,7 @@ void replica_start(int who, const struct replica_settings *s)
 		fprintf(stderr, "controller: %s\n", e.message);
 		abort();
 	}
+	wire_enter(before);
 	r->is_up = true;
 	r->starts++;
 }
@@ -196,6 +201,16 @@ void replica_pause(int who, bool is_paused)
 	r->is_paused = is_paused;
 }
 
+void replica_suspend(int who)
+{
+	struct replica *r = &all.replicas[who];
+
+	if (!r->is_up || r->is_paused)
+		return;
+	wire_suspend(r->loop);
+	r->is_paused = true;
+}
+
 void replica_kill(int who)
 {
 	struct replica *r = &all.replicas[who];
@@ -209,7 +224,9 @@ void replica_kill(int who)
 		next_history(r);
 	wire_kill(r->http);
 	bool expected = laws_expect_errors(true);
+	int before = wire_enter(who);
 	controller_close(r->controller, closed, r);
+	wire_enter(before);
 	wire_bury(r->loop, is_closed, r);
 	laws_expect_errors(expected);
 	release(r);
@@ -254,7 +271,9 @@ void replica_stop(int who)
 
 	if (!r->is_up)
 		return;
+	int before = wire_enter(who);
 	controller_close(r->controller, closed, r);
+	wire_enter(before);
 	while (r->is_up && !is_closed(r) && wire_now() < most)
 		replicas_step(most);
 	if (!r->is_up)

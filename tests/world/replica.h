@@ -22,6 +22,7 @@ void replica_kill(int who);
 void replica_stop(int who);
 bool replica_is_up(int who);
 void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT */
+void replica_suspend(int who);			    /* its machine sleeps, until replica_pause(who, false) */
 const struct published *replica_published(int who); /* NULL: it is not up */
 const char *replica_history(int who);		    /* its file */
 int replica_life(int who);			    /* how often a process of that number began */

@@ -7,8 +7,11 @@
 #include <strings.h>
 #include <time.h>
 
-enum { HOSTS = 16, PAUSED = 4 };
+enum { HOSTS = 16, PAUSED = 4, MACHINES = 4 };
 static const millis PAUSE_LOOK = 100;
+
+/* What is due on a machine that is suspended is out of reach. */
+static const millis STANDS_STILL = 100000 * DAY;
 
 struct due {
 	struct timer *timer;
@@ -21,6 +24,13 @@ struct due {
 struct host {
 	const char *prefix;
 	void (*serve)(struct wire_call *c);
+	millis ahead; /* its clock */
+};
+
+/* The wall clock of a machine, beside the true time. */
+struct wall {
+	millis ahead, since; /* since: when it was so */
+	int64_t gains_permille;
 };
 
 struct http {
@@ -67,7 +77,13 @@ static struct {
 	size_t host_count;
 	int from;
 	int64_t events, calls;
-	struct loop *paused[PAUSED];
+	struct paused {
+		struct loop *loop;
+		bool is_suspended;
+		millis since;
+	} paused[PAUSED];
+	struct wall walls[MACHINES];
+	int machine; /* whose code runs; -1: the world's own */
 	struct loop *buried;
 	millis buried_ahead;
 	struct wire_fate (*decide)(const struct wire_call *c);
@@ -158,7 +174,10 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 millis __wrap_clock_now(const struct clock *c);
 millis __wrap_clock_now(const struct clock *c)
 {
-	return WIRE_EPOCH + wire_now() + c->ahead + world.machine_ahead + world.wall_ahead;
+	const struct wall *w = world.machine < 0 ? NULL : &world.walls[world.machine];
+	millis own = w ? w->ahead + (wire_now() - w->since) * w->gains_permille / 1000 : 0;
+
+	return WIRE_EPOCH + wire_now() + c->ahead + world.machine_ahead + world.wall_ahead + own;
 }
 
 millis __wrap_clock_mono(const struct clock *c);
@@ -183,6 +202,19 @@ struct random *wire_random(void)
 	return &world.random;
 }
 
+void wire_turn_one_wall(int machine, millis ahead, int64_t gains_permille)
+{
+	world.walls[machine] = (struct wall){ ahead, wire_now(), gains_permille };
+}
+
+int wire_enter(int machine)
+{
+	int before = world.machine;
+
+	world.machine = machine;
+	return before;
+}
+
 void wire_turn_wall(millis ahead)
 {
 	world.wall_ahead = ahead;
@@ -201,23 +233,64 @@ void wire_begin(uint64_t seed)
 	world.clock = clock_open_by_hand(WIRE_EPOCH);
 	world.random = random_stream(seed, "wire");
 	world.uuids = random_stream(seed, "uuids");
+	world.machine = -1;
+}
+
+/* Timers of a loop that run now, moved by so much. */
+static void move_dues(const struct loop *l, millis by)
+{
+	for (size_t i = 0; i < world.count; i++)
+		if (world.dues[i].loop == l && (by > 0 || world.dues[i].at >= STANDS_STILL))
+			world.dues[i].at += by;
+	for (size_t i = world.count; i-- > 0;)
+		sift_down(i, world.dues[i]);
+}
+
+static void stand_still(struct loop *l, bool is_suspended)
+{
+	size_t at = 0;
+
+	while (world.paused[at].loop)
+		at++;
+	world.paused[at] = (struct paused){ l, is_suspended, wire_now() };
+	if (is_suspended)
+		move_dues(l, STANDS_STILL);
 }
 
 void wire_pause(struct loop *l, bool is_paused)
 {
 	size_t at = 0;
 
-	while (world.paused[at] != (is_paused ? NULL : l))
+	if (is_paused) {
+		stand_still(l, false);
+		return;
+	}
+	while (world.paused[at].loop != l)
 		at++;
-	world.paused[at] = is_paused ? l : NULL;
+	if (world.paused[at].is_suspended)
+		move_dues(l, wire_now() - world.paused[at].since - STANDS_STILL);
+	world.paused[at].loop = NULL;
+}
+
+void wire_suspend(struct loop *l)
+{
+	stand_still(l, true);
 }
 
 static bool is_paused(const struct loop *l)
 {
 	for (size_t i = 0; i < PAUSED; i++)
-		if (l && world.paused[i] == l)
+		if (l && world.paused[i].loop == l)
 			return true;
 	return false;
+}
+
+static int machine_of(const struct loop *l)
+{
+	for (const struct http *h = world.clients; h && l; h = h->next)
+		if (h->loop == l)
+			return h->from;
+	return -1;
 }
 
 bool wire_step(millis until)
@@ -237,7 +310,9 @@ bool wire_step(millis until)
 		__wrap_timer_start(d.loop, d.timer, next - wire_now(), d.timer->fire);
 		return true;
 	}
+	int before = wire_enter(machine_of(d.loop));
 	d.timer->fire(d.timer);
+	wire_enter(before);
 	return true;
 }
 
@@ -258,7 +333,31 @@ void wire_from(int who)
 void wire_host(const char *prefix, void (*serve)(struct wire_call *c))
 {
 	assert(world.host_count < HOSTS);
-	world.hosts[world.host_count++] = (struct host){ prefix, serve };
+	world.hosts[world.host_count++] = (struct host){ .prefix = prefix, .serve = serve };
+}
+
+void wire_host_ahead(const char *url, millis ahead)
+{
+	for (size_t i = 0; i < world.host_count; i++)
+		if (!strncmp(world.hosts[i].prefix, url, strlen(url)))
+			world.hosts[i].ahead = ahead;
+}
+
+static const struct host *host_of(const char *url)
+{
+	const struct host *best = NULL;
+
+	for (size_t i = 0; i < world.host_count; i++)
+		if (!strncmp(world.hosts[i].prefix, url, strlen(world.hosts[i].prefix)))
+			best = &world.hosts[i];
+	return best;
+}
+
+millis wire_host_wall(const char *url, millis at)
+{
+	const struct host *h = host_of(url);
+
+	return WIRE_EPOCH + at + (h ? h->ahead : 0);
 }
 
 static millis delay(void)
@@ -496,16 +595,6 @@ void wire_cut(struct wire_call *c)
 	settle_as((struct http_transfer *)c, ERROR_UNAVAILABLE, "the connection was lost");
 }
 
-static const struct host *host_of(const char *url)
-{
-	const struct host *best = NULL;
-
-	for (size_t i = 0; i < world.host_count; i++)
-		if (!strncmp(world.hosts[i].prefix, url, strlen(world.hosts[i].prefix)))
-			best = &world.hosts[i];
-	return best;
-}
-
 static void arrive(struct timer *timer)
 {
 	struct http_transfer *t = timer->user;
@@ -705,7 +794,7 @@ const char *__wrap_http_header(const struct http_request *r, const char *name)
 	const char *line = r->answered ? r->answered->headers : NULL;
 
 	if (r->answered && !strcmp(name, "Date")) {
-		time_t at = (time_t)((WIRE_EPOCH + wire_now() + world.servers_ahead) / SECOND);
+		time_t at = (time_t)((wire_host_wall(r->url, wire_now()) + world.servers_ahead) / SECOND);
 		if (world.tells_no_date)
 			return NULL;
 		struct tm t;
@@ -776,6 +865,7 @@ void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user)
 {
 	world.buried = l;
 	world.buried_ahead = 0;
+	int before = wire_enter(machine_of(l));
 	for (int steps = 0; !is_over(user); steps++) {
 		struct timer *t = next_buried(l);
 		if (!t || steps > 100000) {
@@ -786,6 +876,7 @@ void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user)
 		__wrap_timer_stop(t);
 		t->fire(t);
 	}
+	wire_enter(before);
 	world.buried = NULL;
 }
 

@@ -32,6 +32,11 @@ millis wire_now(void);
 struct clock *wire_clock(void);
 struct random *wire_random(void);
 void wire_turn_wall(millis ahead); /* of what processes take for the time of day; 0: it is right */
+/* Of one machine alone, beside that: from now on it gains so much in a second of the true time. */
+void wire_turn_one_wall(int machine, millis ahead, int64_t gains_permille);
+/* Whose code runs until it is called with what this returns; timers of a loop run on the machine of its clients. -1:
+ * the world's own. */
+int wire_enter(int machine);
 /* Fires the next timer up to that time; false, and it is that time, when there is none. */
 bool wire_step(millis until);
 void wire_count(int64_t *events, int64_t *calls);
@@ -40,6 +45,9 @@ void wire_count(int64_t *events, int64_t *calls);
 void wire_from(int who);
 /* Serves the URLs that begin so; the last that fits. */
 void wire_host(const char *prefix, void (*serve)(struct wire_call *c));
+/* Their clock, as their answers' Date and their stamps have it; the hosts whose prefix begins with the URL. */
+void wire_host_ahead(const char *url, millis ahead);
+millis wire_host_wall(const char *url, millis at); /* what it shows at that time */
 
 /* What becomes of a request; zeroed: it arrives, and its answer too. */
 struct wire_fate {
@@ -56,7 +64,8 @@ struct wire_fate {
 void wire_on_leave(struct wire_fate (*decide)(const struct wire_call *c));
 /* Told as an answer is about to be heard; NULL: nobody. */
 void wire_on_answer(void (*answered)(const struct wire_call *c));
-/* Asked as what was answered would be heard; true: not yet, and it is asked again a second later. NULL: all is heard. */
+/* Asked as what was answered would be heard; true: not yet, and it is asked again a second later. NULL: all is heard.
+ */
 void wire_on_hear(bool (*is_unheard)(const struct wire_call *c));
 /* Whether a request that would change something, and has left and not arrived, names the text. */
 bool wire_carries(const char *text);
@@ -74,6 +83,8 @@ void wire_cut(struct wire_call *c);				    /* the connection is lost */
 void wire_kill(struct http *h);
 /* A process stands still, as with SIGSTOP: what is due for it happens when it goes on, all at once. */
 void wire_pause(struct loop *l, bool is_paused);
+/* A machine sleeps until wire_pause(l, false): its timers stand still, and go on where they were; its clocks do not. */
+void wire_suspend(struct loop *l);
 size_t wire_forget(const struct loop *l); /* timers that still run on it, though all of it is freed; how many */
 /* Runs what is left of a dead process beside the world, until `is_over`: it hears nothing but failures. */
 void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user);

@@ -460,7 +460,7 @@ static void end_pod(struct object *pod)
 		apiserver_delete(pod);
 		return;
 	}
-	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 	value_set_text(pod->value, "metadata>deletionTimestamp", at);
 	value_set_int(pod->value, "metadata>deletionGracePeriodSeconds", 600);
 	apiserver_changed(pod);
@@ -734,7 +734,7 @@ static void run_pod(struct object *pod)
 
 	if (!life->is_up && wire_now() >= life->image && !(a && a->no_image)) {
 		life->is_up = true;
-		apiserver_time(WIRE_EPOCH + wire_now(), at);
+		apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
 		value_set_text(status, "phase", "Running");
 		value_set(status, "podIP", value_of("'10.0.%d.%d'", life->ip / 250, life->ip % 250 + 1));
 		value_set(status, "containerStatuses",

@@ -38,7 +38,8 @@ static const char chat_text[] =
 	"  headroom: { min: 1 }\n"
 	"  scaleDown: { after: 5m }\n";
 
-static const struct replica_settings alone = { .manifest = chat_text };
+static const struct replica_settings alone = { .manifest = chat_text },
+				     elected = { .manifest = chat_text, .elects = true };
 static struct world_app *chat;
 
 static int set_up(void **state)
@@ -213,6 +214,68 @@ static void a_server_that_is_wrong_for_an_hour(void **state)
 	assert_int_equal(span_of(replica_history(0)).first_tick, 0);
 }
 
+static bool zero_leads(void)
+{
+	return replica_leader() == 0;
+}
+
+static bool one_leads(void)
+{
+	return replica_leader() == 1;
+}
+
+static void begin_pair(void)
+{
+	laws_expect_errors(true);
+	replica_start(0, &elected);
+	until(zero_leads, MINUTE, "the first leads");
+	replica_start(1, &elected);
+	run(20 * MINUTE);
+}
+
+/* Its timers stood still, and the lease is another's: nothing of what was due goes out. */
+static void a_leader_whose_machine_slept_follows(void **state)
+{
+	(void)state;
+	begin_pair();
+	for (millis asleep = 5 * SECOND; asleep < HOUR; asleep *= 4) {
+		int before = replica_leader();
+		chat->rate = 4;
+		run(100 * SECOND);
+		replica_suspend(before);
+		run(asleep);
+		replica_pause(before, false);
+		run(5 * MINUTE);
+		chat->rate = 1;
+		run(15 * MINUTE);
+		assert_int_equal(replica_leader() != before, asleep > 15 * SECOND);
+		assert_now(replica_published(replica_leader())->snapshot->now);
+	}
+}
+
+/* The wall clocks of two replicas part by two seconds a minute, as those of machines without a source of time: whoever
+ * leads lives by the API server's, and what the other goes on with is of the same time. */
+static void two_clocks_that_part(void **state)
+{
+	(void)state;
+	begin_pair();
+	wire_turn_one_wall(0, 0, 17);
+	wire_turn_one_wall(1, 0, -17);
+	run(2 * HOUR);
+	assert_int_equal(replica_leader(), 0);
+	assert_now(replica_published(0)->snapshot->now);
+	replica_kill(0);
+	until(one_leads, 10 * MINUTE, "the other leads");
+	run(10 * MINUTE);
+	assert_now(replica_published(1)->snapshot->now);
+	replica_start(0, &elected);
+	run(HOUR);
+	replica_stop(1);
+	until(zero_leads, 10 * MINUTE, "the first leads again");
+	run(10 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -228,6 +291,8 @@ int main(int argc, char **argv)
 		SCENARIO(a_clock_that_jumps_is_not_followed),
 		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),
 		SCENARIO(a_server_that_is_wrong_for_an_hour),
+		SCENARIO(a_leader_whose_machine_slept_follows),
+		SCENARIO(two_clocks_that_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
