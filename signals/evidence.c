@@ -60,6 +60,31 @@ static void look_for_unseen(struct evidence *e, const struct counter_delta *d, i
 		e->unseen_milli += each;
 }
 
+/* Requests of a mean length of two looks at most: told as they end, they are told soon. */
+static bool is_short(const struct counter_delta *d, millis elapsed)
+{
+	return moved(d, ENGINE_COMPLETED) && d->has_value[ENGINE_LATENCY_SUM] &&
+	       d->added[ENGINE_LATENCY_SUM] / d->added[ENGINE_COMPLETED] <= 2 * elapsed;
+}
+
+/* Chance adds nothing up where what counters tell of is compared with the mean of two levels: what is missing every
+ * time does. They leave prefill out, and are allowed a seventh and half a sequence besides. */
+static void look_for_missing(struct evidence *e, const struct counter_delta *d, int64_t level, millis elapsed)
+{
+	int64_t shown = (e->running + e->waiting + level) * 500, allowed = shown / 7 + 500;
+	int64_t missing = e->little_milli - shown - allowed;
+
+	if (missing > 0 && !e->is_live && !is_short(d, elapsed))
+		return;
+	e->missing_milli += missing < EVIDENCE_UNSEEN_MOST_MILLI ? missing : EVIDENCE_UNSEEN_MOST_MILLI;
+	if (!shown && !e->little_milli)
+		e->missing_milli /= 2;
+	if (e->missing_milli < 0)
+		e->missing_milli = 0;
+	if (e->missing_milli > 2 * EVIDENCE_MISSING_MILLI)
+		e->missing_milli = 2 * EVIDENCE_MISSING_MILLI;
+}
+
 static void look_for_progress(struct evidence *e, const struct counter_delta *d, bool has_work, millis elapsed)
 {
 	static const enum engine_quantity progress[] = { ENGINE_STARTED,       ENGINE_WAITED,
@@ -92,7 +117,7 @@ static enum evidence_verdict judge(const struct evidence *e)
 
 	if (*last && *last <= EVIDENCE_RESETS_WITHIN)
 		return EVIDENCE_RESETS;
-	if (e->unseen_milli >= EVIDENCE_UNSEEN_MILLI)
+	if (e->unseen_milli >= EVIDENCE_UNSEEN_MILLI || e->missing_milli >= EVIDENCE_MISSING_MILLI)
 		return EVIDENCE_LEVELS;
 	if (e->stalled >= (e->is_live ? EVIDENCE_HUNG_LIVE : EVIDENCE_HUNG_LATE))
 		return EVIDENCE_HUNG;
@@ -107,6 +132,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 	if (e->has_look && added) {
 		e->little_milli = little(added, elapsed);
 		look_for_unseen(e, added, page->running + page->waiting);
+		look_for_missing(e, added, page->running + page->waiting, elapsed);
 		look_for_progress(e, added, was_seen && is_seen, elapsed);
 		look_for_resets(e, added->went_back, elapsed);
 	}
@@ -144,8 +170,8 @@ void evidence_tell(const struct evidence *e, struct error *out)
 		error_set(out, ERROR_INVALID,
 			  "its levels show %s, and its counters tell of %" PRId64 ".%" PRId64
 			  " in service: is it one server's page, and are these its gauges?",
-			  e->running + e->waiting ? "less than half of its requests" : "no request",
-			  e->little_milli / 1000, e->little_milli % 1000 / 100);
+			  e->running + e->waiting ? "too few requests" : "no request", e->little_milli / 1000,
+			  e->little_milli % 1000 / 100);
 		return;
 	case EVIDENCE_HUNG:
 		error_set(out, ERROR_INVALID,

@@ -15,7 +15,7 @@
 
 enum evidence_verdict {
 	EVIDENCE_AGREES,
-	EVIDENCE_LEVELS, /* it shows no request, or less than half of those that its counters tell of */
+	EVIDENCE_LEVELS, /* it shows no request, or too few for what its counters tell of */
 	EVIDENCE_HUNG,	 /* requests run or wait there, and no counter moves */
 	EVIDENCE_RESETS, /* counters went back again and again: a crash loop, a cache, or several servers */
 	EVIDENCE_COUNT
@@ -28,6 +28,9 @@ enum evidence_verdict {
 /* So are as many that were there at the look before, and did not end. Clients may have gone: once nothing runs it
  * halves. */
 enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENCE_UNSEEN_LEAST_MILLI = 1000 };
+/* Of levels that show too little every time, what is missing adds up to so much: at half of ten it takes four minutes.
+ */
+enum { EVIDENCE_MISSING_MILLI = 40000 };
 /* Of work at hand without any progress: where counters move as tokens come; where they may move only as requests end.
  */
 #define EVIDENCE_HUNG_LIVE (5 * MINUTE)
@@ -47,6 +50,7 @@ struct evidence {
 	int64_t running, waiting; /* at the last look */
 	int64_t queued_looks;	  /* in a row, with a request waiting */
 	int64_t unseen_milli;	  /* requests that counters told of while the levels showed none, or too few */
+	int64_t missing_milli;	  /* sequences by which the levels were too low for the counters, look by look */
 	int64_t vanished, ended;  /* requests that were there when the levels fell to none, and ended until then */
 	int64_t little_milli;	  /* sequences that decoded at least, in the last interval */
 	millis stalled;		  /* for how long nothing has moved, with work at hand */

@@ -486,6 +486,15 @@ static void zero_running(struct nemesis_world *w, const struct fault *f)
 	w->chat->lie = LIE_ZERO_LEVELS;
 }
 
+/* Levels that are a share of the truth, or of when it began; the counters of both are true. */
+static void low_levels(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	w->chat->lie = among(&r, 0, 2) ? LIE_LOW_LEVELS : LIE_OLD_LEVELS;
+	w->chat->shows_permille = (int)among(&r, 10, 50) * 10;
+}
+
 static void budget(const char *text)
 {
 	struct object *b = apiserver_first(KIND_BUDGET);
@@ -883,13 +892,14 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "low levels", { 0, 0 }, 60, 2400, low_levels, speaks, NEEDS_NOTHING },
 	{ "one clock is wrong", { 0, 0 }, 60, 7200, one_clock_is_wrong, clocks_are_set_right, NEEDS_NOTHING },
 	{ "line cut", { 0, 0 }, 5, 900, partition, partition_ends, NEEDS_NOTHING },
 	{ "stop", { 0, 0 }, 1, 120, stop_begins, revive, NEEDS_NOTHING },
 	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
 	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, ONE_CLOCK = KINDS - 5, LINE_CUT, STOP, DISK_FULL };
+enum { KINDS = sizeof kinds / sizeof *kinds, LOW_LEVELS = KINDS - 6, ONE_CLOCK, LINE_CUT, STOP, DISK_FULL };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -937,7 +947,8 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 	struct random number = random_stream(seed, "faults");
 	size_t count = (size_t)among(&number, 6, 24);
 	struct random disks = random_stream(seed, "disk"), stops = random_stream(seed, "stop");
-	struct random cuts = random_stream(seed, "lines"), clocks = random_stream(seed, "clocks");
+	struct random cuts = random_stream(seed, "lines"), clocks = random_stream(seed, "clocks"),
+		      lies = random_stream(seed, "lies");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
@@ -953,6 +964,8 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		draw_fault(&faults[count++], LINE_CUT, &cuts);
 	if (among(&clocks, 1, 100) <= 40)
 		draw_fault(&faults[count++], ONE_CLOCK, &clocks);
+	if (among(&lies, 1, 100) <= 40)
+		draw_fault(&faults[count++], LOW_LEVELS, &lies);
 	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30)
 		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);

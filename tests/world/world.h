@@ -18,6 +18,8 @@ struct model_server {
 	millis arrived[SERVER_WAITING];
 	int64_t started, completed, waits[WAIT_EDGES + 1];
 	double waited_s;
+	double worked_s; /* all sequences together; counted as tokens come */
+	millis worked_at;
 	int sleeps; /* on that level; 0: it is awake */
 	int moves_to;
 	millis moved; /* when it gets there; 0: it does not move */
@@ -46,8 +48,20 @@ struct node_life {
 	size_t image_count;
 };
 
-/* What the model servers of an app tell instead of the truth; NAN to ENDLESS: as their pages. */
-enum server_lie { LIE_NONE, LIE_ZERO_LEVELS, LIE_HUNG, LIE_NAN, LIE_NEGATIVE, LIE_RESET, LIE_REPLAY, LIE_ENDLESS };
+/* What the model servers of an app tell instead of the truth; NAN to ENDLESS: as their pages. LOW_LEVELS: a share of
+ * it; OLD_LEVELS: of when it began to lie. The counters of both are true. */
+enum server_lie {
+	LIE_NONE,
+	LIE_ZERO_LEVELS,
+	LIE_LOW_LEVELS,
+	LIE_OLD_LEVELS,
+	LIE_HUNG,
+	LIE_NAN,
+	LIE_NEGATIVE,
+	LIE_RESET,
+	LIE_REPLAY,
+	LIE_ENDLESS
+};
 
 struct world_app {
 	const char *name;
@@ -62,9 +76,11 @@ struct world_app {
 	bool no_image;	     /* it cannot be pulled */
 	int64_t gone_unseen; /* pods that its controller still counts: no watch told it that they went */
 	enum server_lie lie;
-	bool is_unready; /* its readiness probes fail */
-	bool is_idle;	 /* its pods are the work: no requests, nothing scraped */
-	bool holds_pods; /* a finalizer that nobody takes away: pods that have ended stay */
+	int shows_permille;  /* of its levels, with LIE_LOW_LEVELS */
+	bool counts_at_ends; /* tokens are counted as requests end */
+	bool is_unready;     /* its readiness probes fail */
+	bool is_idle;	     /* its pods are the work: no requests, nothing scraped */
+	bool holds_pods;     /* a finalizer that nobody takes away: pods that have ended stay */
 	int64_t loads[LOAD_SECONDS];
 	bool is_shared;	 /* its engines sleep and wake, one a GPU; requests go by their labels */
 	bool has_claims; /* its pods claim a GPU each, with those of other apps: several may be on a node */

@@ -144,6 +144,45 @@ static void levels_of_nothing_under_load_shrink_nothing(void **state)
 	assert_released();
 }
 
+/* A gauge at a half, and less, of what runs: counters tell of the rest as it decodes. */
+static void levels_of_a_share_under_load_shrink_nothing(void **state)
+{
+	static const int shares[] = { 100, 200, 333, 400, 500 };
+
+	(void)state;
+	chat->lie = LIE_LOW_LEVELS;
+	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+		chat->shows_permille = shares[i];
+		assert_kept();
+		assert_int_equal(decision()->signals, SIGNALS_PARTIAL);
+		assert_true(decision()->disputed > 0);
+	}
+	assert_told("its levels show too few requests");
+	chat->lie = LIE_NONE;
+	assert_released();
+}
+
+static bool is_small(void)
+{
+	return world_desired("chat") <= 2 && world_is_at_rest();
+}
+
+/* Levels as they were at night, through a day: the fleet grows by what its counters tell, and stays. */
+static void levels_of_before_hold_no_growth_up(void **state)
+{
+	(void)state;
+	chat->rate = .4;
+	until(is_small, 3 * HOUR, "the night");
+	run(MINUTE);
+	chat->lie = LIE_OLD_LEVELS;
+	run(5 * MINUTE);
+	chat->rate = 5;
+	until(is_loaded, HOUR, "the fleet grows");
+	assert_kept();
+	chat->lie = LIE_NONE;
+	assert_released();
+}
+
 static bool is_backlog_long(void)
 {
 	return world_least_load(chat) > 30000;
@@ -265,6 +304,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(levels_of_nothing_under_load_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(levels_of_a_share_under_load_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(levels_of_before_hold_no_growth_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_backlog_that_its_levels_deny_shrinks_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hung_engines_are_named_and_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
