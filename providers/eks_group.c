@@ -852,6 +852,18 @@ static bool decide_stop(const struct deciding *d, struct error *e)
 	return true;
 }
 
+/* The pool's size is counted from the group's: by a read of another size it would be filled with others than wanted. */
+static bool was_resized(const struct deciding *d, struct error *e)
+{
+	int64_t size = d->group->desired, decided_on = d->call->size;
+
+	d->change->is_outdated = decided_on > 0 && size != decided_on;
+	return d->change->is_outdated && !error_set(e, ERROR_CONFLICT,
+						    "it has %" PRId64 " machines by now, and had %" PRId64
+						    " when its standby was decided; it is looked at again first",
+						    size, decided_on);
+}
+
 static bool decide_standby(const struct deciding *d, struct error *e)
 {
 	const struct eks_group *g = d->group;
@@ -860,6 +872,8 @@ static bool decide_standby(const struct deciding *d, struct error *e)
 
 	if (!(abilities_of(d->seen, d->arena, &lacks) & PROVIDER_HAS_STANDBY))
 		return error_set(e, ERROR_INVALID, "%s", lacks);
+	if (was_resized(d, e))
+		return false;
 	if (size == standby_of(g) && (g->pool.exists ? g->pool.prepared >= 0 : !size))
 		return true;
 	size_pool(d, 0, size ? g->desired + size : 0);

@@ -187,6 +187,14 @@ void pool_signals_taken(struct controller *c)
 	}
 }
 
+void pool_signals_passed_over(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		struct pool_signals *s = &c->pools[i]->signals;
+		s->expected = s->fresh = s->disputed = 0;
+	}
+}
+
 void pool_signals_aged(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {

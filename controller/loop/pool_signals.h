@@ -63,6 +63,8 @@ void pool_signals_close(struct controller *c, struct live_pool *p);
 void pool_signals_targets(struct controller *c);
 /* What was read is recorded: sums begin anew. */
 void pool_signals_taken(struct controller *c);
+/* A tick was not recorded: the next one counts what came by then, and who was heard since this one. */
+void pool_signals_passed_over(struct controller *c);
 /* Long ago: what was read is recorded yet, and is no evidence any more. */
 void pool_signals_aged(struct controller *c);
 /* The readings of a pool whose pods are the work, as its groups show them. */

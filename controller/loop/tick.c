@@ -338,8 +338,10 @@ static void run_tick(struct controller *c)
 		policy_state_encode(c->memory, &before);
 	decide(c);
 	metering_tick(c->metering, c);
-	if (!record(c, &before))
+	if (!record(c, &before)) {
+		pool_signals_passed_over(c);
 		return;
+	}
 	waiting_keep(c);
 	c->tick.number++;
 	c->has_decided = true;

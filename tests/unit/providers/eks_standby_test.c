@@ -63,6 +63,10 @@ static void standby_is_sized_where_the_pool_is(void **state)
 			 ERROR_NONE);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { READ, GROUP("0", "9", "3", ""), 0 }, ),
 			 ERROR_INVALID);
+	/* An old read: a machine more than when it was decided. */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 2),
+			     { READ, GROUP("0", "9", "3", POOL("0", "3")), 0 }, ),
+			 ERROR_CONFLICT);
 	account_settle(s, BY_NAME ",\"warmPool\":\"autoScalingGroup\"");
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { READ, GROUP("0", "9", "3", ""), 0 },
 			     { PUT("0", "5"), "", 0 }, ),
