@@ -68,10 +68,11 @@ static bool is_short(const struct counter_delta *d, millis elapsed)
 }
 
 /* Chance adds nothing up where what counters tell of is compared with the mean of two levels: what is missing every
- * time does. They leave prefill out, and are allowed a seventh and half a sequence besides. */
+ * time does. Counters leave prefill out, and some engines refresh their levels late: a seventh and a sequence are
+ * allowed. */
 static void look_for_missing(struct evidence *e, const struct counter_delta *d, int64_t level, millis elapsed)
 {
-	int64_t shown = (e->running + e->waiting + level) * 500, allowed = shown / 7 + 500;
+	int64_t shown = (e->running + e->waiting + level) * 500, allowed = shown / 7 + 1000;
 	int64_t missing = e->little_milli - shown - allowed;
 
 	if (missing > 0 && !e->is_live && !is_short(d, elapsed))

@@ -56,9 +56,9 @@ static void note_removals(struct accepted *a, const struct accepted_call *c)
 								     .at = c->at };
 	}
 	a->least -= (int64_t)c->id_count < a->least ? (int64_t)c->id_count : a->least;
-	if (c->verb != PROVIDER_REMOVE)
+	if (c->verb != PROVIDER_REMOVE || c->size <= 0)
 		return;
-	a->before = c->desired + (int64_t)c->id_count;
+	a->before = c->size;
 	a->before_until = c->mono + LAG_MOST;
 	a->has_fallen = false;
 }
@@ -202,13 +202,28 @@ bool accepted_forgets(const struct accepted *a, const struct group_description *
 	return false;
 }
 
-void accepted_seen(struct accepted *a, const struct group_description *d)
+/* What an operation ends shows only once that is over, and older reads come for so long after that. */
+static void note_shown(struct accepted *a, const struct group_description *d, millis began)
 {
-	for (size_t i = 0; i < a->count; i++)
-		a->removals[i].is_gone |= a->removals[i].verb != PROVIDER_STOP && !is_there(&a->removals[i], d);
+	for (size_t i = 0; i < a->count; i++) {
+		struct accepted_removal *r = &a->removals[i];
+		if (r->is_gone || r->verb == PROVIDER_STOP || is_there(r, d))
+			continue;
+		r->is_gone = true;
+		r->until = began + LAG_MOST;
+	}
+	if (a->has_fallen || a->before < 0)
+		return;
+	a->has_fallen = d->desired < a->before;
+	if (a->has_fallen || d->is_busy)
+		a->before_until = began + LAG_MOST;
+}
+
+void accepted_seen(struct accepted *a, const struct group_description *d, millis began)
+{
+	note_shown(a, d, began);
 	if (a->least > d->desired)
 		a->least = d->desired;
-	a->has_fallen |= d->desired < a->before;
 	if (!d->is_busy)
 		a->standby = -1;
 }

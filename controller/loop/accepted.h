@@ -41,8 +41,9 @@ struct accepted_call {
 	int64_t desired;
 	const char *const *ids;
 	size_t id_count;
-	millis at;   /* wall time when it was sent */
-	millis mono; /* the same */
+	int64_t size; /* that it was decided on; 0: not known */
+	millis at;    /* wall time when it was sent */
+	millis mono;  /* the same */
 };
 
 /* Nothing was accepted. */
@@ -61,4 +62,4 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 bool accepted_forgets(const struct accepted *a, const struct group_description *before,
 		      const struct group_description *d, millis began, int64_t last_failure);
 /* A read that was believed: what it shows is what later ones must show. */
-void accepted_seen(struct accepted *a, const struct group_description *d);
+void accepted_seen(struct accepted *a, const struct group_description *d, millis began);

@@ -361,6 +361,7 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 					    .desired = launched ? o->desired - o->change + launched : o->desired,
 					    .ids = o->ids,
 					    .id_count = o->id_count,
+					    .size = o->size,
 					    .at = o->sent_at,
 					    .mono = clock_mono(g->context->clock) });
 }

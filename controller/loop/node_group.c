@@ -925,7 +925,7 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 {
 	struct group_description before = g->seen;
 
-	accepted_seen(&g->accepted, &c->description);
+	accepted_seen(&g->accepted, &c->description, g->look_since);
 	struct arena held = g->arena;
 
 	g->seen = c->description;

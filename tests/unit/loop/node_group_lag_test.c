@@ -152,10 +152,8 @@ static void a_size_that_falls_after_its_machines_is_ours(void **state)
 
 /* Of AKS, where pool and machines are two reads: the pool is of before the removal, the list of after it, and the
  * operation is over. Nobody else changed the size, however they follow each other. */
-static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
+static void falls_by_old_reads(struct stage_of_test *t, millis operation)
 {
-	struct stage_of_test *t = *state;
-
 	played_run(t, 4);
 	node_group_remove(&t->g, "m3", PROVIDER_REMOVE);
 	node_group_remove(&t->g, "m2", PROVIDER_REMOVE);
@@ -163,6 +161,8 @@ static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
 	cloud.operation = "delete-1";
 	cloud.takes_turns = cloud.is_busy = true;
 	played_answer(ERROR_NONE);
+	for (; operation > 0; operation -= MINUTE)
+		look_for(t, MINUTE);
 	cloud.operation = NULL;
 	look_for(t, 15 * SECOND);
 	cloud.count = 2;
@@ -181,6 +181,16 @@ static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
 	assert_int_equal(t->g.wanted, 2);
 	assert_int_equal(starts.count, 0);
 	assert_int_equal(cloud.sent, 1);
+}
+
+static void an_old_size_beside_a_newer_list_is_not_believed(void **state)
+{
+	falls_by_old_reads(*state, 0);
+}
+
+static void nor_is_it_once_an_operation_took_its_time(void **state)
+{
+	falls_by_old_reads(*state, 5 * MINUTE);
 }
 
 /* The next removal goes on, and pool and list are both of the one before, as it went on. */
@@ -476,6 +486,7 @@ int main(void)
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
 		CASE(a_size_that_falls_after_its_machines_is_ours),
 		CASE(an_old_size_beside_a_newer_list_is_not_believed),
+		CASE(nor_is_it_once_an_operation_took_its_time),
 		CASE(what_went_does_not_come_back_while_the_cloud_is_at_work),
 		CASE(a_size_that_never_falls_is_what_there_is),
 		CASE(what_replaces_one_that_was_to_end_is_not_bought_as_well),
