@@ -175,8 +175,8 @@ static const char *const migrations[] = {
 	"CREATE INDEX engine_move_asked ON engine_move (asked_at);",
 
 	/* Of a manifest whose `text` is its SHA-256: the text of `size` bytes, compressed. Others are as they stand. */
-	"CREATE TABLE manifest_text (manifest INTEGER PRIMARY KEY REFERENCES manifest, size INTEGER NOT NULL,"
-	"                            bytes BLOB NOT NULL) STRICT;",
+	("CREATE TABLE manifest_text (manifest INTEGER PRIMARY KEY REFERENCES manifest, size INTEGER NOT NULL,"
+	 "                            bytes BLOB NOT NULL) STRICT;"),
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */

@@ -41,6 +41,12 @@ millis wire_now(void)
 	return mono() - now.began + all->seen.ahead;
 }
 
+millis wire_host_wall(const char *url, millis at)
+{
+	(void)url;
+	return WIRE_EPOCH + at;
+}
+
 struct random *wire_random(void)
 {
 	return &now.random;
