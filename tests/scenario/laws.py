@@ -66,8 +66,9 @@ def never_above_max(evidence):
             begun = since.setdefault(name, at) if group.get('standby', 0) > (stopped or 0) else since.pop(name, at)
             if stopped is not None and at - begun > REFILL_LASTS and group.get('standby', 0) > stopped:
                 yield at, f"{name}: {group['standby']} machines on standby, standby.max is {stopped}"
-            # An update of its owner adds machines beyond the limit, and takes them away again.
-            if limit is not None and max(group['desired'], group['machines']) > limit + group.get('surge', 0):
+            # An update of its owner adds machines beyond the limit, and takes them away again; and the cloud may add some itself.
+            beyond = group.get('surge', 0) + evidence.get('added', {}).get(name, 0)
+            if limit is not None and max(group['desired'], group['machines']) > limit + beyond:
                 yield at, f"{name}: {group['desired']} desired, {group['machines']} machines, max is {limit}"
 
 

@@ -98,6 +98,7 @@ def half_truths(s, cloud, controller):
     more = s.machines.fault('one-more', cloud.spot, count=1)
     cloud.more(2, 1500)
     s.expect('one more came than was asked for', lambda: used(s, more) and s.settled())
+    s.evidence['added'] = {cloud.spot: used(s, more)}
     largest = max(sum(g['machines'] for g in groups.values()) for at, groups in s.sampler.samples if at >= begun)
     decided = max([stood] + earlier[-1:] + decisions(controller)[len(earlier):])
     s.check(f'there were at most {largest} machines, of which the cloud added {used(s, more)}, and {decided} were decided',
