@@ -97,7 +97,9 @@ def half_truths(s, cloud, controller):
     s.expect('machines come all the same', lambda: sizes(s) > stood and s.settled())
     more = s.machines.fault('one-more', cloud.spot, count=1)
     cloud.more(2, 1500)
-    s.expect('one more came than was asked for', lambda: used(s, more) and s.settled())
+    spot = cloud.limits()[cloud.spot]
+    s.expect('one more came than was asked for, or there is room for none',
+             lambda: (used(s, more) and s.settled()) or s.group(cloud.spot)['desired'] >= spot['max'])
     s.evidence['added'] = {cloud.spot: used(s, more)}
     largest = max(sum(g['machines'] for g in groups.values()) for at, groups in s.sampler.samples if at >= begun)
     decided = max([stood] + earlier[-1:] + decisions(controller)[len(earlier):])
