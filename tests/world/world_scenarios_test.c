@@ -425,7 +425,7 @@ static void a_restart_knows_how_many_never_ran(void **state)
 	(void)state;
 	begin(&alone);
 	spot->faults.stock_out = -1;
-	chat->rate = 5;
+	chat->rate = 4;
 	until(is_stopped, HOUR, "a machine stands by");
 	for (int life = 0; life < 2; life++) {
 		run(5 * MINUTE);
