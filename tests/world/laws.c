@@ -297,11 +297,11 @@ static void look_at_eviction(const struct apiserver_write *w)
 		if (!value_is(pod->value, "metadata>labels>app", a->name))
 			continue;
 		left = (world_ready(a->name) - 1) * a->slots;
-		if (left < world_least_load(a))
+		if (left < engines_least_load(a))
 			laws_break("serving_stays",
 				   "%s was evicted; the rest can run %" PRId64 " requests of %" PRId64
 				   " that there were",
-				   w->name, left, world_least_load(a));
+				   w->name, left, engines_least_load(a));
 	}
 }
 

@@ -1,6 +1,5 @@
 #include "tests/world/world.h"
 
-#include "base/exact.h"
 #include "base/log.h"
 #include "controller/cluster/api.h"
 #include "controller/loop/controller.h"
@@ -17,19 +16,15 @@
 #include <unistd.h>
 
 static const char NAMESPACE[] = "llm";
-static const double TOKENS_A_SECOND = 32; /* of a sequence, which decodes for 95% of its time */
-static const double edges[WAIT_EDGES] = { 0.3, 0.5, 1, 2, 5, 10, 20, 40, 60, 120, 480, 1920 };
 
 static struct {
 	uint64_t seed;
-	struct random random;
 	struct timer second;
 	struct world_app apps[WORLD_APPS];
 	size_t app_count;
 	int ips;
 	int64_t pods, ended_serving;
 	bool has_no_scheduler, keeps_images;
-	void (*engine_called)(const char *path);
 	struct timed_job {
 		struct world_job job;
 		millis runs;
@@ -45,7 +40,7 @@ struct world_app *world_app_at(size_t i)
 }
 
 /* One that came through the API is given its life when it is first looked at. */
-static struct pod_life *life_of(const struct object *pod)
+struct pod_life *pod_life(const struct object *pod)
 {
 	struct object *o = (struct object *)(uintptr_t)pod;
 
@@ -62,9 +57,9 @@ static bool is_prefetch(const struct object *pod)
 	return value_at(pod->value, "metadata>labels>preheat.dev/prefetch");
 }
 
-static struct world_app *app_of(const struct object *pod)
+struct world_app *pod_app(const struct object *pod)
 {
-	struct pod_life *life = life_of(pod);
+	struct pod_life *life = pod_life(pod);
 
 	for (size_t i = 0; !life->app && i < world.app_count; i++)
 		if (value_is(pod->value, "metadata>labels>app", world.apps[i].name))
@@ -102,7 +97,7 @@ int64_t world_ready(const char *app)
 	int64_t count = 0;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		count += value_is(p->value, "metadata>labels>app", app) && life_of(p)->is_ready && !pod_is_going(p);
+		count += value_is(p->value, "metadata>labels>app", app) && pod_life(p)->is_ready && !pod_is_going(p);
 	return count;
 }
 
@@ -156,7 +151,9 @@ struct world_app *world_app(const char *name, int64_t replicas, int gpus, const 
 
 	if (world.app_count > WORLD_APPS)
 		abort();
-	*a = (struct world_app){ .name = name, .gpus = gpus, .slots = 8, .service_s = 6.3 };
+	*a = (struct world_app){
+		.name = name, .gpus = gpus, .slots = 8, .service_s = 6.3, .random = random_stream(world.seed, name)
+	};
 	apiserver_create(
 		KIND_DEPLOYMENT,
 		value_of("{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'%s','namespace':'%s'},"
@@ -188,11 +185,6 @@ struct world_app *world_shared_app(const char *name, const char *nodes, int64_t 
 	value_set_text(d->value, "spec>template>spec>nodeSelector>pool", nodes);
 	value_set_text(d->value, "spec>template>metadata>labels>preheat.dev/engine-state", "awake");
 	return a;
-}
-
-void world_on_engine_call(void (*called)(const char *path))
-{
-	world.engine_called = called;
 }
 
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max, int64_t initial)
@@ -356,14 +348,26 @@ static bool is_finished(const struct object *pod)
 	return value_is(pod->value, "status>phase", "Succeeded") || value_is(pod->value, "status>phase", "Failed");
 }
 
-static void create_pod(const struct object *owner)
+/* Of one Deployment in a row, whatever others make. */
+static int64_t next_number(struct object *owner)
+{
+	int64_t *made = owner->kind == KIND_DEPLOYMENT ? owner->extra : &world.pods;
+
+	if (!made)
+		made = owner->extra = calloc(1, sizeof *made);
+	if (!made)
+		abort();
+	return ++*made;
+}
+
+static void create_pod(struct object *owner)
 {
 	const struct value *template = value_at(owner->value, "spec>template");
 	struct value *v =
 		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s-%05" PRId64 "','namespace':'%s',"
 			 "'ownerReferences':[{'kind':'%s','name':'%s%s','uid':'%s','controller':true}]},"
 			 "'status':{'phase':'Pending'}}",
-			 owner->name, ++world.pods, owner->space, owner->kind == KIND_JOB ? "Job" : "ReplicaSet",
+			 owner->name, next_number(owner), owner->space, owner->kind == KIND_JOB ? "Job" : "ReplicaSet",
 			 owner->name, owner->kind == KIND_JOB ? "" : "-rs", owner->uid);
 
 	if (value_at(template, "metadata>labels"))
@@ -429,7 +433,7 @@ void world_job_ends(const char *name)
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 		if (is_of_job(p, name) && *pod_node(p)) {
 			value_set_text(p->value, "status>phase", "Succeeded");
-			life_of(p)->is_ready = false;
+			pod_life(p)->is_ready = false;
 			apiserver_changed(p);
 		}
 }
@@ -439,7 +443,7 @@ int64_t world_job_running(const char *name)
 	int64_t count = 0;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		count += is_of_job(p, name) && life_of(p)->is_ready;
+		count += is_of_job(p, name) && pod_life(p)->is_ready;
 	return count;
 }
 
@@ -470,17 +474,17 @@ static void end_pod(struct object *pod)
 /* The ReplicaSet's controller learns of it by a watch, too: until then it takes the pod for what it was. */
 static bool is_end_unseen(const struct object *pod)
 {
-	return pod_is_going(pod) && !life_of(pod)->is_end_seen;
+	return pod_is_going(pod) && !pod_life(pod)->is_end_seen;
 }
 
 /* Smaller goes first, as a ReplicaSet chooses. */
 static int64_t worth(const struct object *pod)
 {
 	const char *cost = "metadata>annotations>controller.kubernetes.io/pod-deletion-cost";
-	int64_t rank = !*pod_node(pod)					? 0
-		       : !life_of(pod)->is_up				? 1
-		       : !life_of(pod)->is_ready && !is_end_unseen(pod) ? 2
-									: 3;
+	int64_t rank = !*pod_node(pod)					 ? 0
+		       : !pod_life(pod)->is_up				 ? 1
+		       : !pod_life(pod)->is_ready && !is_end_unseen(pod) ? 2
+									 : 3;
 
 	return rank * (INT64_C(1) << 40) + value_int(pod->value, cost) * 1000;
 }
@@ -499,7 +503,7 @@ static void replicas_second(struct object *owner)
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		have += is_owned(p, owner);
-		ready += is_owned(p, owner) && life_of(p)->is_ready;
+		ready += is_owned(p, owner) && pod_life(p)->is_ready;
 	}
 	for (size_t i = 0; i < world.app_count; i++)
 		have += !strcmp(world.apps[i].name, owner->name) ? world.apps[i].gone_unseen : 0;
@@ -518,7 +522,7 @@ static void replicas_second(struct object *owner)
 				least = p;
 		if (!least)
 			return; /* of those that went unseen */
-		world.ended_serving += life_of(least)->is_ready;
+		world.ended_serving += pod_life(least)->is_ready;
 		end_pod(least);
 	}
 }
@@ -611,7 +615,8 @@ static bool fits(const struct object *pod, const struct object *node)
 			return false;
 	if (selector && selector->first && !apiserver_selects(selector, node->value))
 		return false;
-	if (app_of(pod) && app_of(pod)->is_shared && !app_of(pod)->has_claims && has_one_of(node, app_of(pod)->name))
+	if (pod_app(pod) && pod_app(pod)->is_shared && !pod_app(pod)->has_claims &&
+	    has_one_of(node, pod_app(pod)->name))
 		return false;
 	return free_gpus(node) >= gpus_of(pod) && has_processors(pod, node) && fits_affinity(pod, node) &&
 	       has_claims(pod);
@@ -640,7 +645,7 @@ static millis image_there(const struct object *pod)
 
 static void bind(struct object *pod, const struct object *node)
 {
-	struct pod_life *life = life_of(pod);
+	struct pod_life *life = pod_life(pod);
 	struct random r = random_stream(world.seed, pod->name);
 
 	value_set_text(pod->value, "spec>nodeName", node->name);
@@ -687,7 +692,7 @@ static void schedule(struct object *pod)
 	} else if (!status) {
 		condition_set(value_at(pod->value, "status"), "PodScheduled", false, "Unschedulable");
 		apiserver_changed(pod);
-		if (life_of(pod)->is_engine)
+		if (pod_life(pod)->is_engine)
 			preempt(pod);
 	}
 }
@@ -702,7 +707,7 @@ void world_scheduler_looks(void)
 /* The kubelet makes no pod of its own network before the node is ready; then it pulls, and what has an image ends. */
 static void run_prefetch(struct object *pod)
 {
-	struct pod_life *life = life_of(pod);
+	struct pod_life *life = pod_life(pod);
 	struct object *node = world_node_of(pod_node(pod));
 	struct value *status = value_at(pod->value, "status");
 	const char *app = value_text(pod->value, "metadata>labels>preheat.dev/prefetch");
@@ -728,8 +733,8 @@ static void run_prefetch(struct object *pod)
 
 static void run_pod(struct object *pod)
 {
-	struct pod_life *life = life_of(pod);
-	const struct world_app *a = app_of(pod);
+	struct pod_life *life = pod_life(pod);
+	const struct world_app *a = pod_app(pod);
 	struct value *status = value_at(pod->value, "status");
 	char at[32];
 
@@ -760,7 +765,7 @@ static void run_pod(struct object *pod)
 /* A pod that was told to go finishes what runs there. */
 static bool has_ended(struct object *pod)
 {
-	struct pod_life *life = life_of(pod);
+	struct pod_life *life = pod_life(pod);
 
 	if (!pod_is_going(pod))
 		return false;
@@ -771,7 +776,7 @@ static bool has_ended(struct object *pod)
 		condition_set(value_at(pod->value, "status"), "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
-	if (app_of(pod) && app_of(pod)->holds_pods)
+	if (pod_app(pod) && pod_app(pod)->holds_pods)
 		return false;
 	return (!life->engine.running && wire_now() - (life->ends - 600 * SECOND) >= 3 * SECOND) ||
 	       wire_now() >= life->ends;
@@ -782,14 +787,14 @@ static void see_ends(void)
 	if (apiserver_faults()->holds_events)
 		return;
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		life_of(p)->is_end_seen = pod_is_going(p);
+		pod_life(p)->is_end_seen = pod_is_going(p);
 	for (size_t i = 0; i < world.app_count; i++)
 		world.apps[i].gone_unseen = 0;
 }
 
 static void forget_pod(struct object *p)
 {
-	struct world_app *a = app_of(p);
+	struct world_app *a = pod_app(p);
 
 	if (a)
 		a->gone_unseen += is_end_unseen(p);
@@ -808,7 +813,7 @@ static void job_second(const struct timed_job *t)
 		if (is_of_job(p, j->name) && !pod_is_going(p)) {
 			have++;
 			bound += *pod_node(p) != '\0';
-			last = life_of(p)->bound > last ? life_of(p)->bound : last;
+			last = pod_life(p)->bound > last ? pod_life(p)->bound : last;
 		}
 	for (; job && have < j->pods; have++)
 		create_job_pod(j, job->uid);
@@ -862,337 +867,6 @@ static void pods_second(void)
 		}
 }
 
-/* --- model servers --- */
-
-static void begin_request(struct model_server *e, const struct world_app *a, double waited_s)
-{
-	int edge = 0;
-
-	while (edge < WAIT_EDGES && waited_s > edges[edge])
-		edge++;
-	e->waits[edge]++;
-	e->waited_s += waited_s;
-	e->started++;
-	e->ends[e->running++] = wire_now() + (millis)(a->service_s * SECOND * (0.5 + random_uniform(&world.random)));
-}
-
-static void engine_second(struct model_server *e, const struct world_app *a)
-{
-	if (!a->counts_at_ends && a->lie != LIE_HUNG)
-		e->worked_s += (double)(e->running * (wire_now() - e->worked_at)) / SECOND;
-	e->worked_at = wire_now();
-	if (a->lie == LIE_HUNG)
-		return;
-	if (e->moved && wire_now() >= e->moved) {
-		e->sleeps = e->moves_to;
-		e->moved = 0;
-	}
-	for (int i = 0; i < e->running; i++)
-		if (e->ends[i] <= wire_now()) {
-			e->ends[i--] = e->ends[--e->running];
-			e->completed++;
-			e->worked_s += a->counts_at_ends ? a->service_s : 0;
-		}
-	while (e->waiting && e->running < a->slots) {
-		begin_request(e, a, (double)(wire_now() - e->arrived[0]) / SECOND);
-		memmove(e->arrived, e->arrived + 1, (size_t)--e->waiting * sizeof *e->arrived);
-	}
-}
-
-/* Of a pod as routes see it: by its label. A request that meets a sleeper would be lost. */
-static bool is_routed(const struct object *p)
-{
-	if (!life_of(p)->is_ready || pod_is_going(p) ||
-	    !value_is(p->value, "metadata>labels>preheat.dev/engine-state", "awake"))
-		return false;
-	if (life_of(p)->engine.sleeps || life_of(p)->engine.moved)
-		laws_break("no_sleeper_in_routing", "%s is routed to, and sleeps or moves", p->name);
-	return true;
-}
-
-static bool is_ready_at(const struct object *p, int level)
-{
-	if (app_of(p) && app_of(p)->is_shared && level == 0 && !is_routed(p))
-		return false;
-	return life_of(p)->is_engine && life_of(p)->is_ready && !pod_is_going(p) && life_of(p)->engine.sleeps == level;
-}
-
-void world_engines_sleep(const char *app, int64_t count, int level)
-{
-	for (const struct object *p = apiserver_first(KIND_POD); p && count > 0; p = p->next) {
-		struct world_app *a = app_of(p);
-		struct model_server *e = &life_of(p)->engine;
-		if (!a || strcmp(a->name, app) != 0 || !life_of(p)->is_ready || pod_is_going(p) || !level == !e->sleeps)
-			continue;
-		count--;
-		e->sleeps = level;
-		a->waiting += e->waiting + e->running;
-		e->waiting = e->running = 0;
-	}
-}
-
-void world_label_engines(const char *app, int level, const char *state)
-{
-	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (app_of(p) && !strcmp(app_of(p)->name, app) && is_ready_at(p, level)) {
-			value_set(p->value, "metadata>labels>preheat.dev/engine-state", NULL);
-			if (*state)
-				value_set_text(p->value, "metadata>labels>preheat.dev/engine-state", state);
-			apiserver_changed(p);
-		}
-}
-
-int64_t world_engines(const char *app, int level)
-{
-	int64_t count = 0;
-
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		count += app_of(p) && !strcmp(app_of(p)->name, app) && is_ready_at(p, level);
-	return count;
-}
-
-static struct model_server *least_busy(const struct world_app *a)
-{
-	struct model_server *best = NULL;
-
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		struct model_server *e = &life_of(p)->engine;
-		if (app_of(p) == a && is_ready_at(p, 0) && e->waiting < SERVER_WAITING &&
-		    (!best || e->running + e->waiting < best->running + best->waiting))
-			best = e;
-	}
-	return best;
-}
-
-static void dispatch(struct world_app *a)
-{
-	struct model_server *e;
-
-	while (a->waiting && (e = least_busy(a))) {
-		a->waiting--;
-		e->arrived[e->waiting++] = wire_now();
-		engine_second(e, a);
-	}
-}
-
-static void traffic_second(struct world_app *a)
-{
-	double left = a->rate;
-
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (app_of(p) == a) {
-			engine_second(&life_of(p)->engine, a);
-			if (pod_is_going(p)) {
-				a->waiting += life_of(p)->engine.waiting;
-				life_of(p)->engine.waiting = 0;
-			}
-		}
-	/* a Poisson number, in parts small enough for the product of uniforms */
-	while (left > 0) {
-		double part = left > 10 ? 10 : left, product = 1, limit = exact_exp(-part);
-		for (product = random_uniform(&world.random); product > limit;
-		     product *= random_uniform(&world.random)) {
-			a->waiting++;
-			a->requests++;
-		}
-		left -= part;
-	}
-	dispatch(a);
-}
-
-/* What was at work or waiting at every moment of the last while. */
-static void look_at_load(struct world_app *a)
-{
-	int64_t load = a->waiting;
-
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (app_of(p) == a)
-			load += life_of(p)->engine.running + life_of(p)->engine.waiting;
-	a->loads[wire_now() / SECOND % LOAD_SECONDS] = load;
-}
-
-int64_t world_least_load(const struct world_app *a)
-{
-	int64_t least = a->loads[0];
-
-	for (size_t i = 1; i < LOAD_SECONDS; i++)
-		least = a->loads[i] < least ? a->loads[i] : least;
-	return least;
-}
-
-/* What a page says in place of its true numbers. */
-static void write_lies(enum server_lie lie, struct buf *out)
-{
-	if (lie == LIE_ENDLESS) /* more than anybody would read */
-		for (int i = 0; i < 300000; i++)
-			buf_printf(out, "vllm:some_metric{number=\"%d\"} 1\n", i);
-	else
-		buf_printf(out,
-			   "vllm:num_requests_running{engine=\"0\"} %s\nvllm:num_requests_waiting{engine=\"0\"} %s\n"
-			   "vllm:request_success_total{engine=\"0\",finished_reason=\"stop\"} %s\n"
-			   "vllm:generation_tokens_total{engine=\"0\"} %s\n",
-			   lie == LIE_NAN ? "NaN" : "-3", lie == LIE_NAN ? "+Inf" : "-1", lie == LIE_NAN ? "NaN" : "-7",
-			   lie == LIE_NAN ? "NaN" : "-1");
-}
-
-static void write_page(const struct model_server *e, struct buf *out)
-{
-	static const char labels[] = "engine=\"0\",model_name=\"m\"";
-	static const char *const states[] = { "awake", "weights_offloaded", "discard_all" };
-	int64_t sum = 0, tokens = (int64_t)(e->worked_s * TOKENS_A_SECOND);
-
-	for (int i = 0; i < 3; i++)
-		buf_printf(out, "vllm:engine_sleep_state{%s,sleep_state=\"%s\"} %d.0\n", labels, states[i],
-			   e->sleeps == i);
-
-	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, e->running);
-	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, e->waiting);
-	buf_printf(out, "vllm:kv_cache_usage_perc{%s} %.3f\n", labels, e->running / 16.);
-	buf_printf(out, "vllm:prompt_tokens_total{%s} %" PRId64 "\n", labels, e->started * 1000);
-	buf_printf(out, "vllm:generation_tokens_total{%s} %" PRId64 "\n", labels, tokens);
-	buf_printf(out, "vllm:request_success_total{%s,finished_reason=\"stop\"} %" PRId64 "\n", labels, e->completed);
-	buf_printf(out, "vllm:time_to_first_token_seconds_count{%s} %" PRId64 "\n", labels, e->started);
-	buf_printf(out, "vllm:inter_token_latency_seconds_sum{%s} %.3f\n", labels, (double)tokens * .03);
-	buf_printf(out, "vllm:inter_token_latency_seconds_count{%s} %" PRId64 "\n", labels, tokens);
-	for (int i = 0; i < WAIT_EDGES; i++) {
-		sum += e->waits[i];
-		buf_printf(out, "vllm:request_queue_time_seconds_bucket{%s,le=\"%g\"} %" PRId64 "\n", labels, edges[i],
-			   sum);
-	}
-	buf_printf(out, "vllm:request_queue_time_seconds_bucket{%s,le=\"+Inf\"} %" PRId64 "\n", labels, e->started);
-	buf_printf(out, "vllm:request_queue_time_seconds_count{%s} %" PRId64 "\n", labels, e->started);
-	buf_printf(out, "vllm:request_queue_time_seconds_sum{%s} %.3f\n", labels, e->waited_s);
-}
-
-/* What a page that can be read says in place of the truth. */
-static void distort(const struct world_app *a, const struct pod_life *life, struct model_server *shown)
-{
-	if (a->lie == LIE_REPLAY && life->page_before.started) {
-		*shown = life->page_before;
-	} else if (a->lie == LIE_RESET) {
-		shown->started = shown->completed = 0;
-		shown->worked_s = 0;
-	} else if (a->lie == LIE_ZERO_LEVELS) {
-		shown->running = shown->waiting = 0;
-	} else if (a->lie == LIE_LOW_LEVELS) {
-		shown->running = shown->running * a->shows_permille / 1000;
-		shown->waiting = shown->waiting * a->shows_permille / 1000;
-	} else if (a->lie == LIE_OLD_LEVELS) {
-		shown->running = life->page_before.running;
-		shown->waiting = life->page_before.waiting;
-	}
-}
-
-static void answer_page(struct wire_call *c, const struct world_app *a, struct pod_life *life)
-{
-	struct buf page = { .cap = (size_t)64 << 20 };
-	struct model_server shown = life->engine;
-
-	distort(a, life, &shown);
-	if (a->lie == LIE_NAN || a->lie == LIE_NEGATIVE || a->lie == LIE_ENDLESS)
-		write_lies(a->lie, &page);
-	else
-		write_page(&shown, &page);
-	if (a->lie == LIE_NONE)
-		life->page_before = life->engine;
-	wire_answer(c, 200, NULL, page.text);
-	buf_release(&page);
-}
-
-/* --- engines that are put to sleep and woken --- */
-
-static bool are_on_one_gpu(const struct object *a, const struct object *b)
-{
-	const struct value *x = value_at(a->value, "spec>resourceClaims"),
-			   *y = value_at(b->value, "spec>resourceClaims");
-
-	return !strcmp(pod_node(a), pod_node(b)) && (!x || !y || value_equal(x, y));
-}
-
-/* Nothing else on the GPU is awake, or on its way there or back. */
-static void check_gpu(const struct object *pod, const char *path)
-{
-	bool is_wake = !strncmp(path, "/wake_up", 8);
-
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		const struct model_server *e = &life_of(p)->engine;
-		if (p == pod || !are_on_one_gpu(p, pod) || !app_of(p) || !life_of(p)->is_up)
-			continue;
-		if (e->moved)
-			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);
-		else if (is_wake && !e->sleeps)
-			laws_break("one_awake", "%s is woken beside %s", pod->name, p->name);
-	}
-}
-
-static void move_engine(struct wire_call *c, struct object *pod, struct world_app *a, int level)
-{
-	struct model_server *e = &life_of(pod)->engine;
-
-	if (world.engine_called)
-		world.engine_called(c->path);
-	laws_note("%s: %s", pod->name, c->path);
-	check_gpu(pod, c->path);
-	if (level && (e->running || e->waiting))
-		laws_break("nothing_runs_on_sleepers", "%s is put to sleep with %d running and %d waiting", pod->name,
-			   e->running, e->waiting);
-	if (!level && a->wakes_fail > 0) {
-		a->wakes_fail--;
-		wire_answer(c, 500, NULL, "{\"error\":\"CUDA out of memory\"}");
-		return;
-	}
-	if (!level && a->wakes_hang > 0) {
-		a->wakes_hang--;
-		wire_answer(c, 200, NULL, "");
-		return;
-	}
-	e->moves_to = level;
-	e->moved = wire_now() + (level ? a->sleep_ms : a->wake_ms);
-	wire_answer(c, 200, NULL, "");
-}
-
-static void answer_engine(struct wire_call *c, struct object *pod, struct world_app *a)
-{
-	struct model_server *e = &life_of(pod)->engine;
-
-	if (!strcmp(c->path, "/is_sleeping"))
-		wire_answer(c, 200, NULL, e->sleeps ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}");
-	else if (!strncmp(c->path, "/sleep?level=1", 14))
-		move_engine(c, pod, a, 1);
-	else if (!strcmp(c->path, "/wake_up"))
-		move_engine(c, pod, a, 0);
-	else if (!strcmp(c->path, "/v1/models"))
-		wire_answer(c, 200, NULL, "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}");
-	else if (!strcmp(c->path, "/v1/completions") && !e->sleeps)
-		wire_answer(c, 200, NULL, "{\"choices\":[]}");
-	else
-		wire_answer(c, 500, NULL, "");
-}
-
-/* "http://10.0.0.7:8000" */
-static void serve_pod(struct wire_call *c)
-{
-	char ip[32];
-
-	snprintf(ip, sizeof ip, "%.*s", (int)strcspn(c->host + 7, ":"), c->host + 7);
-	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		struct world_app *a = app_of(p);
-		if (!value_is(p->value, "status>podIP", ip) || !a)
-			continue;
-		if (a->is_mute || !life_of(p)->is_up || value_is(p->value, "metadata>labels>tells", "no")) {
-			wire_answer(c, 500, NULL, "");
-			return;
-		}
-		engine_second(&life_of(p)->engine, a);
-		if (strcmp(c->path, "/metrics") != 0 && a->is_shared)
-			answer_engine(c, p, a);
-		else
-			answer_page(c, a, life_of(p));
-		return;
-	}
-	wire_cut(c);
-}
-
 /* --- time --- */
 
 static void second(struct timer *t)
@@ -1200,14 +874,8 @@ static void second(struct timer *t)
 	cloud_advance();
 	nodes_second();
 	pods_second();
-	for (size_t i = 0; i < world.app_count; i++) {
-		struct world_app *a = &world.apps[i];
-		if (a->is_idle)
-			continue;
-		traffic_second(a);
-		look_at_load(a);
-		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
-	}
+	for (size_t i = 0; i < world.app_count; i++)
+		engines_second(&world.apps[i]);
 	services_second();
 	laws_look();
 	timer_start(NULL, t, SECOND, second);
@@ -1250,7 +918,7 @@ bool world_is_at_rest(void)
 			return false;
 	}
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (!life_of(p)->is_ready || pod_is_going(p))
+		if (!pod_life(p)->is_ready || pod_is_going(p))
 			return false;
 	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
 		const struct node_life *life = n->extra;
@@ -1264,13 +932,12 @@ void world_begin(uint64_t seed)
 {
 	memset(&world, 0, sizeof world);
 	world.seed = seed;
-	world.random = random_stream(seed, "world");
 	log_set_up(&(struct log_setup){ .least = LEVEL_DEBUG, .clock = wire_clock(), .write = laws_log });
 	wire_begin(seed);
 	apiserver_begin();
 	cloud_begin(seed);
 	cloud_told_gone(machine_gone);
-	wire_host("http://10.", serve_pod);
+	engines_begin();
 	replicas_begin(seed);
 	laws_begin();
 	timer_start(NULL, &world.second, SECOND, second);

@@ -6,24 +6,10 @@
 #pragma once
 #include "tests/world/apiserver.h"
 #include "tests/world/cloud.h"
+#include "tests/world/engines.h"
 #include "tests/world/replica.h"
 
-enum { WORLD_APPS = 16, WORLD_JOBS = 8, LOAD_SECONDS = 120, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
-
-/* A model server in a pod. */
-struct model_server {
-	int running;
-	millis ends[SERVER_SLOTS];
-	int waiting;
-	millis arrived[SERVER_WAITING];
-	int64_t started, completed, waits[WAIT_EDGES + 1];
-	double waited_s;
-	double worked_s; /* all sequences together; counted as tokens come */
-	millis worked_at;
-	int sleeps; /* on that level; 0: it is awake */
-	int moves_to;
-	millis moved; /* when it gets there; 0: it does not move */
-};
+enum { WORLD_APPS = 16, WORLD_JOBS = 8 };
 
 /* What is played of a pod beside its object. */
 struct pod_life {
@@ -65,6 +51,7 @@ enum server_lie {
 
 struct world_app {
 	const char *name;
+	struct random random; /* its own: what other apps do moves none of its traffic */
 	int gpus;
 	int slots;
 	double service_s;  /* of one request */
@@ -96,8 +83,6 @@ struct world_app *world_app_at(size_t i); /* NULL beyond the last */
 /* One whose engines share the nodes with that label: one on each, as their Deployment's template has them, asleep or
  * awake by the label that their pods begin with. */
 struct world_app *world_shared_app(const char *name, const char *nodes, int64_t replicas);
-/* Asked as a call that moves an engine arrives, before it does anything; NULL: nobody. */
-void world_on_engine_call(void (*called)(const char *path));
 /* A Job of pods. */
 struct world_job {
 	const char *name, *pool;
@@ -122,12 +107,6 @@ void world_events(int64_t count); /* so many timers fire */
 /* Until it is so; false: not within that time. */
 bool world_until(bool (*is_so)(void), millis most);
 
-/* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default:
- * what runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
-void world_engines_sleep(const char *app, int64_t count, int level);
-/* The label of engines on that level; "": none. */
-void world_label_engines(const char *app, int level, const char *state);
-int64_t world_engines(const char *app, int level); /* ready ones on it */
 int64_t world_ready(const char *app);
 int64_t world_replicas(const char *app); /* of the Deployment's spec */
 void world_set_replicas(const char *app, int64_t replicas);
@@ -136,8 +115,9 @@ int64_t world_desired(const char *pool); /* machines, of all its groups */
 struct object *world_node_of(const char *machine);
 bool world_is_at_rest(void);	/* no machine and no pod is on its way, no node is marked */
 const char *world_unrest(void); /* a machine that is marked, or serves nobody; NULL: there is none */
-int64_t world_least_load(const struct world_app *a); /* requests in it at every moment of the last LOAD_SECONDS */
 bool world_event_told(const char *reason);
 bool world_event_says(const char *reason, const char *part); /* of its note */
-const char *pod_node(const struct object *pod);		     /* "": it waits */
+struct pod_life *pod_life(const struct object *pod);
+struct world_app *pod_app(const struct object *pod); /* by its label; NULL: none */
+const char *pod_node(const struct object *pod);	     /* "": it waits */
 bool pod_is_going(const struct object *pod);

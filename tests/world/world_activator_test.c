@@ -50,8 +50,8 @@ static bool are_up(void)
 
 static void sleep_all(const char *name)
 {
-	world_label_engines(name, 0, "asleep");
-	world_engines_sleep(name, 1, 1);
+	engines_label(name, 0, "asleep");
+	engines_sleep(name, 1, 1);
 }
 
 static void begin_shared(const char *mode)
@@ -165,12 +165,12 @@ static void a_service_that_is_none_is_told(void **state)
 	(void)state;
 	begin_shared("act");
 	apiserver_delete(apiserver_find(KIND_SERVICE, "llm", "m0"));
-	world_engines_sleep("m0", 1, 0);
-	world_label_engines("m0", 0, "awake");
+	engines_sleep("m0", 1, 0);
+	engines_label("m0", 0, "awake");
 	replica_start(0, &all.settings);
 	run(7 * MINUTE);
 	assert_true(world_event_told("ActivatorNotOpen"));
-	assert_int_equal(world_engines("m0", 1), 1);
+	assert_int_equal(engines_count("m0", 1), 1);
 	replica_stop(0);
 }
 

@@ -185,7 +185,7 @@ static void levels_of_before_hold_no_growth_up(void **state)
 
 static bool is_backlog_long(void)
 {
-	return world_least_load(chat) > 30000;
+	return engines_least_load(chat) > 30000;
 }
 
 /* What nobody adds to is no demand, and what still waits is not gone because its gauges say so. */
@@ -198,7 +198,7 @@ static void a_backlog_that_its_levels_deny_shrinks_nothing(void **state)
 	world_run(20 * MINUTE);
 	chat->lie = LIE_ZERO_LEVELS;
 	int64_t serving = world_desired("chat");
-	while (world_least_load(chat) > 200) {
+	while (engines_least_load(chat) > 200) {
 		world_run(15 * SECOND);
 		assert_lawful();
 		assert_int_equal(world_desired("chat"), serving);

@@ -720,6 +720,7 @@ static void a_drain_rests_during_an_update(void **state)
 	chat->rate = 6;
 	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
 	chat->rate = 0;
+	run(3 * MINUTE); /* until none waits: what is drained then stays surplus */
 	until(is_emptying, 3 * HOUR, "a node is emptied");
 	struct object *budget = apiserver_find(KIND_BUDGET, "llm", "chat");
 	value_set_text(budget->value, "spec>maxUnavailable", "0"); /* in the middle of it */

@@ -201,7 +201,7 @@ static void assert_same(const struct recorded *a, const struct recorded *b)
 
 /* --- the scenarios --- */
 
-enum { TEAMS = 1000, ALIVE = 40 };
+enum { TEAMS = 1000, ALIVE = 40, NEIGHBOURS = 6 };
 
 /* Pool i of a thousand: before and after chat in the order of all. */
 static struct object *put_team(int i)
@@ -212,26 +212,58 @@ static struct object *put_team(int i)
 	return put_pool(i % 2 ? "dev" : "teams", name, name, 0, 0);
 }
 
-/* Ten minutes of traffic that rises and falls. Beside it, or not, a pool of another team comes every 600 ms, is changed
- * twice, and goes: three changes a second. */
+/* Who has traffic of its own, and buys for it. */
+static void put_neighbours(struct world_app **apps, struct object **pools)
+{
+	static const char *const names[NEIGHBOURS] = { "code", "docs", "mail", "maps", "news", "shop" };
+
+	for (int i = 0; i < NEIGHBOURS; i++) {
+		world_group(names[i], names[i], 1, 0, 8, 0);
+		apps[i] = world_app(names[i], 0, 1, "25%");
+		pools[i] = put_pool("llm", names[i], names[i], 0, 0);
+	}
+}
+
+/* Load comes and goes, the pool is edited under it, and goes and comes in its midst. */
+static void neighbours_live(int i, struct world_app **apps, struct object **pools)
+{
+	int k = i % NEIGHBOURS;
+
+	apps[k]->rate = i < 600 && i % 400 < 300 ? 1.5 + k : 0;
+	change_headroom(pools[k], i / NEIGHBOURS % 3);
+	if (i % 251 == 250) {
+		apiserver_delete(pools[k]);
+		pools[k] = put_pool("llm", apps[k]->name, apps[k]->name, 0, 1);
+	}
+}
+
+/* Ten minutes of traffic that rises and falls. Beside it, or not, others buy and give back, and a pool of another team
+ * comes every 600 ms, is changed twice, and goes: five changes a second. */
 static void ten_minutes(bool has_others)
 {
-	struct object *pools[TEAMS] = { 0 };
+	struct object *teams[TEAMS] = { 0 }, *pools[NEIGHBOURS];
+	struct world_app *apps[NEIGHBOURS];
 
+	if (has_others)
+		put_neighbours(apps, pools);
 	for (int i = 0; i < TEAMS + ALIVE; i++) {
 		if (has_others && i < TEAMS)
-			pools[i] = put_team(i);
+			teams[i] = put_team(i);
 		run(300);
 		for (int k = 1; k <= 2; k++)
 			if (has_others && i - k * ALIVE / 3 >= 0 && i - k * ALIVE / 3 < TEAMS)
-				change_headroom(pools[i - k * ALIVE / 3], k);
+				change_headroom(teams[i - k * ALIVE / 3], k);
+		if (has_others)
+			neighbours_live(i, apps, pools);
 		run(300);
 		if (has_others && i >= ALIVE)
-			apiserver_delete(pools[i - ALIVE]);
+			apiserver_delete(teams[i - ALIVE]);
 		chat->rate = i > 700 ? 0.2 : i > 100 ? 4 : 1.5;
 	}
 	chat->rate = 2;
-	run(10 * MINUTE);
+	run(20 * MINUTE);
+	for (int i = 0; has_others && i < NEIGHBOURS; i++) /* all bought, and gave back */
+		assert_in_range(world_desired(apps[i]->name), 0, cloud_group_at((size_t)i + 1)->sequence - 4);
 }
 
 static void other_teams_change_nothing_for_chat(void **state)
@@ -241,7 +273,7 @@ static void other_teams_change_nothing_for_chat(void **state)
 	begin();
 	ten_minutes(true);
 	with = read_chat();
-	assert_int_equal(with.pools, 1 + TEAMS);
+	assert_int_equal(with.pools, 1 + NEIGHBOURS + TEAMS);
 	tear_down(state);
 	set_up(state);
 	begin();

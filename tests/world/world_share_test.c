@@ -81,8 +81,8 @@ static void begin_on(int nodes, int models, int slots, uint64_t seed, const char
 	all.settings.manifest = all.manifest.text;
 	until(is_up, HOUR, "the engines do not start");
 	for (int i = 0; i < models; i++) {
-		world_label_engines(all.names[i], 0, "asleep");
-		world_engines_sleep(all.names[i], slots, 1);
+		engines_label(all.names[i], 0, "asleep");
+		engines_sleep(all.names[i], slots, 1);
 	}
 }
 
@@ -168,7 +168,7 @@ static void whoever_is_asked_wakes(void **state)
 	run(MINUTE);
 	all.apps[1]->rate = 1;
 	until(second_is_served, 2 * MINUTE, "nobody wakes the second");
-	assert_int_equal(world_engines("m00", 1), 1);
+	assert_int_equal(engines_count("m00", 1), 1);
 	replica_stop(0);
 	assert_true(count_moves("done") >= 3);
 	assert_int_equal(count_moves(NULL), 0);
@@ -185,7 +185,7 @@ static void nobody_is_moved_in_mode_observe(void **state)
 	all.apps[0]->rate = 1;
 	run(3 * MINUTE);
 	assert_int_equal(served(0), 0);
-	assert_int_equal(world_engines("m00", 1), 1);
+	assert_int_equal(engines_count("m00", 1), 1);
 	replica_stop(0);
 	assert_int_equal(count_moves("done") + count_moves(NULL), 0);
 	assert_true(assert_shares_replay() > 0); /* and it says what it would have done */
@@ -282,7 +282,7 @@ static void claims_are_slots(void **state)
 		run(10 * MINUTE);
 		if (has_claims) {
 			assert_true(served(0) > 500 && served(1) > 500);
-			assert_true(world_engines("m00", 0) == 1 && world_engines("m01", 0) == 1);
+			assert_true(engines_count("m00", 0) == 1 && engines_count("m01", 0) == 1);
 		} else {
 			assert_int_equal(served(0) + served(1), 0);
 		}
@@ -355,7 +355,7 @@ static void killed_between_any_two_steps(void **state)
 	for (dies_at = 1; dies_at <= 32; dies_at++) {
 		begin(2, 1, (uint64_t)dies_at, "act");
 		steps = 0;
-		world_on_engine_call(on_engine_call);
+		engines_on_call(on_engine_call);
 		apiserver_on_write(on_write);
 		wire_on_answer(on_answer);
 		replica_start(0, &all.settings);

@@ -39,7 +39,7 @@ static const struct pool_decision *decision(void)
 
 static bool is_loaded(void)
 {
-	return world_engines("chat", 0) >= 5 && world_is_at_rest();
+	return engines_count("chat", 0) >= 5 && world_is_at_rest();
 }
 
 static int set_up(void **state)
@@ -65,16 +65,16 @@ static void assert_seen(int64_t awake, int64_t asleep)
 
 static bool are_replaced(void)
 {
-	return world_engines("chat", 0) >= 5 && world_engines("chat", 2) == 2;
+	return engines_count("chat", 0) >= 5 && engines_count("chat", 2) == 2;
 }
 
 /* Demand goes on: what fell asleep is missing, and is bought. It is neither silent nor surplus. */
 static void sleepers_are_replaced_under_load(void **state)
 {
 	(void)state;
-	int64_t awake = world_engines("chat", 0), slots = decision()->slots_milli;
+	int64_t awake = engines_count("chat", 0), slots = decision()->slots_milli;
 
-	world_engines_sleep("chat", 2, 2);
+	engines_sleep("chat", 2, 2);
 	run(40 * SECOND);
 	assert_seen(awake - 2, 2);
 	assert_int_equal(decision()->asleep_discarded, 2);
@@ -89,7 +89,7 @@ static void sleepers_are_replaced_under_load(void **state)
 
 static bool are_gone(void)
 {
-	return world_engines("chat", 1) == 0 && world_is_at_rest();
+	return engines_count("chat", 1) == 0 && world_is_at_rest();
 }
 
 static bool is_down(void)
@@ -101,12 +101,12 @@ static bool is_down(void)
 static void sleepers_are_released_first(void **state)
 {
 	(void)state;
-	world_engines_sleep("chat", 2, 1);
+	engines_sleep("chat", 2, 1);
 	until(is_loaded, 20 * MINUTE, "what sleeps is not replaced");
 	chat->rate = 0;
 	run(2 * MINUTE);
 	int64_t replicas = world_replicas("chat"), most = 0;
-	assert_int_equal(world_engines("chat", 1), 2);
+	assert_int_equal(engines_count("chat", 1), 2);
 	for (int i = 0; i < 3 * 3600 && !are_gone(); i++) {
 		run(SECOND);
 		const struct group_decision *asked = &replica_published(0)->plan->pools[0].groups[0];
@@ -123,12 +123,12 @@ static void sleepers_are_released_first(void **state)
 
 static bool is_idle(void)
 {
-	return world_engines("chat", 0) == 0 && world_engines("chat", 1) > 0;
+	return engines_count("chat", 0) == 0 && engines_count("chat", 1) > 0;
 }
 
 static bool serves(void)
 {
-	return world_engines("chat", 0) >= 2;
+	return engines_count("chat", 0) >= 2;
 }
 
 /* All of them sleep, and demand comes. */
@@ -136,7 +136,7 @@ static void a_fleet_that_sleeps_is_no_capacity(void **state)
 {
 	(void)state;
 	chat->rate = 0;
-	world_engines_sleep("chat", 100, 1);
+	engines_sleep("chat", 100, 1);
 	assert_true(is_idle());
 	run(40 * SECOND);
 	assert_int_equal(decision()->ready, 0);
@@ -151,20 +151,20 @@ static void a_fleet_that_sleeps_is_no_capacity(void **state)
 static void one_that_wakes_is_on_its_way(void **state)
 {
 	(void)state;
-	world_engines_sleep("chat", 2, 1);
+	engines_sleep("chat", 2, 1);
 	until(is_loaded, 20 * MINUTE, "what sleeps is not replaced");
-	run(10 * MINUTE);
-	int64_t awake = world_engines("chat", 0), machines = world_desired("chat");
-	world_label_engines("chat", 1, "asleep");
+	run(MINUTE);
+	int64_t awake = engines_count("chat", 0), machines = world_desired("chat");
+	engines_label("chat", 1, "asleep");
 	run(20 * SECOND);
 	assert_seen(awake, 2);
-	world_label_engines("chat", 1, "waking");
+	engines_label("chat", 1, "waking");
 	run(16 * SECOND);
 	assert_seen(awake, 0);
 	assert_int_equal(decision()->waking, 2);
 	assert_int_equal(decision()->on_the_way + decision()->ready, awake + 2);
-	world_engines_sleep("chat", 2, 0);
-	world_label_engines("chat", 0, "");
+	engines_sleep("chat", 2, 0);
+	engines_label("chat", 0, "");
 	run(40 * SECOND);
 	assert_seen(awake + 2, 0);
 	assert_int_equal(decision()->waking, 0);
