@@ -74,10 +74,14 @@ static void look_for_missing(struct evidence *e, const struct counter_delta *d, 
 {
 	int64_t shown = (e->running + e->waiting + level) * 500, allowed = shown / 7 + 1000;
 	int64_t missing = e->little_milli - shown - allowed;
+	millis counts = elapsed < EVIDENCE_EACH	      ? EVIDENCE_EACH
+			: elapsed < 3 * EVIDENCE_EACH ? elapsed
+						      : 3 * EVIDENCE_EACH;
+	int64_t most = EVIDENCE_UNSEEN_MOST_MILLI * counts / EVIDENCE_EACH;
 
 	if (missing > 0 && !e->is_live && !is_short(d, elapsed))
 		return;
-	e->missing_milli += missing < EVIDENCE_UNSEEN_MOST_MILLI ? missing : EVIDENCE_UNSEEN_MOST_MILLI;
+	e->missing_milli += missing < most ? missing : most;
 	if (!shown && !e->little_milli)
 		e->missing_milli /= 2;
 	if (e->missing_milli < 0)

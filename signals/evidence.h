@@ -28,8 +28,10 @@ enum evidence_verdict {
 /* So are as many that were there at the look before, and did not end. Clients may have gone: once nothing runs it
  * halves. */
 enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENCE_UNSEEN_LEAST_MILLI = 1000 };
-/* Of levels that show too little every time, what is missing adds up to so much. */
+/* Of levels that show too little every time, what is missing adds up to so much: most of an interval, more of one that
+ * is longer than this, and up to three times as much. */
 enum { EVIDENCE_MISSING_MILLI = 40000 };
+#define EVIDENCE_EACH (15 * SECOND)
 /* Of work at hand without any progress: where counters move as tokens come; where they may move only as requests end.
  */
 #define EVIDENCE_HUNG_LIVE (5 * MINUTE)

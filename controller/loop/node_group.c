@@ -360,7 +360,10 @@ static enum start_kind comes_as(const struct machine *m)
 static bool bind_any(struct node_group *g, const struct machine *m)
 {
 	enum start_kind kind = comes_as(m);
-	struct start like = { .kind = kind, .is_first = m->never_ran, .bound_at = clock_now(g->context->clock) };
+	struct start like = { .kind = kind,
+			      .is_first = m->never_ran,
+			      .is_found = g->is_known && node_group_is_raised(g),
+			      .bound_at = clock_now(g->context->clock) };
 	int64_t gpus = group_spec_of(g)->gpus_per_node, all = gpus;
 
 	memcpy(like.machine, m->id, strnlen(m->id, MACHINE_ID_MAX));
@@ -717,6 +720,17 @@ void node_group_recall_contention(struct node_group *g)
 				  r.is_held || r.at > now ? mono : mono - (now - r.at));
 }
 
+/* The look that shows a size raised by others showed its machines, too, and starts of ours took some: nobody can tell
+ * whose those are. */
+static void share_what_comes(struct node_group *g)
+{
+	struct starts *s = g->context->starts;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].machine[0] && node_group_machine(g, s->items[i].machine))
+			s->items[i].is_found = true;
+}
+
 /* Each of their changes counts; against one that follows another nothing more is done. */
 static void tell_resized(struct node_group *g, int64_t change)
 {
@@ -729,8 +743,10 @@ static void tell_resized(struct node_group *g, int64_t change)
 
 	if (yields)
 		g->yields_until = now + YIELDS;
-	if (change > 0)
+	if (change > 0) {
 		g->raised_until = now + YIELDS;
+		share_what_comes(g);
+	}
 	if (is_fight)
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);

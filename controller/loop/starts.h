@@ -23,7 +23,7 @@ struct start {
 	bool ends_at_device;		  /* a place for work pods, not a replica that loads a model */
 	bool is_first;			  /* its machine stood by and has never run */
 	bool is_swap;			  /* for one that serves in a dearer group: it is not missed where it fails */
-	bool is_found;			  /* its machine was asked for by others */
+	bool is_found;			  /* its machine was asked for by others, for all that is known */
 	bool is_adopted;		  /* found, not asked for by us: stages before it was found tell nothing */
 	bool has_served;		  /* its pod was ready, and is not any more */
 };

@@ -868,12 +868,58 @@ static void check_budgets(struct draft *d, struct arena *a)
 	}
 }
 
+struct marked_group {
+	struct schema_label label;
+	const char *name;
+	const struct group_text *text;
+	size_t index;
+};
+
+static int by_label(const void *x, const void *y)
+{
+	const struct marked_group *a = x, *b = y;
+	int order = strcmp(a->label.key, b->label.key);
+
+	order = order ? order : strcmp(a->label.value, b->label.value);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* One group of the cloud under two names: its nodes would count for the first, and both would set its size. */
+static void check_one_name(struct draft *d, struct arena *a)
+{
+	struct marked_group *marked = arena_array(a, struct marked_group, d->group_count + 1);
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->group_count; i++) {
+		const struct group_text *g = &d->groups[i].merged;
+		enum provider_choice p = (enum provider_choice)g->provider;
+		if (!g->name || !g->blocks[p].node)
+			continue;
+		struct schema_label label = provider_node_label(p, &g->blocks[p], g->name);
+		if (label.key && *label.key && label.value && *label.value)
+			marked[count++] = (struct marked_group){ label, g->name, g, i };
+	}
+	qsort(marked, count, sizeof *marked, by_label);
+	for (size_t i = 1; i < count; i++) {
+		const struct marked_group *m = &marked[i], *first = &marked[i - 1];
+		CLEANUP(buf_release) struct buf found = { 0 };
+		CLEANUP(buf_release) struct buf remedy = { 0 };
+		if (strcmp(m->label.key, first->label.key) != 0 || strcmp(m->label.value, first->label.value) != 0)
+			continue;
+		buf_printf(&found, "the nodes of node group %s, too: %s=%s", first->name, m->label.key, m->label.value);
+		buf_printf(&remedy, "name it %s here, too: pools may share a node group", first->name);
+		schema_find(d->findings, m->text->blocks[m->text->provider].node, found.text,
+			    "each node group of the cloud under one name", remedy.text);
+	}
+}
+
 void draft_check(struct draft *d)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	check_pools(d, &a);
 	check_groups(d);
+	check_one_name(d, &a);
 	check_budgets(d, &a);
 }
 

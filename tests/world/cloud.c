@@ -842,8 +842,10 @@ static const char *change_as_faults_have_it(struct cloud_group *g, struct cloud_
 	if (strcmp(c->verb, "protect") != 0 && use(&g->faults.no_effect))
 		return NULL;
 	bool is_grow = !strcmp(c->verb, "grow") && asked > g->desired;
-	if (is_grow && use(&g->faults.one_less))
+	if (is_grow && use(&g->faults.one_less)) {
 		c->asked--;
+		c->launches -= c->launches > 0;
+	}
 	code = change(g, c);
 	if (is_grow && !code && g->desired < g->max && use(&g->faults.one_more)) {
 		launch(g, true, CLOUD_OWNER);

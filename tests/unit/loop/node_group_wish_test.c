@@ -47,6 +47,26 @@ static void what_others_ask_for_is_on_its_way(void **state)
 	assert_int_equal(t->g.wanted, 3);
 }
 
+/* The look before our growth shows that others grew by as many, and a machine: it may have come for them. */
+static void what_comes_as_others_raise_is_not_ours_alone(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	starts_ask(&starts, &(struct start){ .kind = START_COLD }, 1);
+	assert_false(starts.items[0].is_found);
+	cloud.desired = 3;
+	played_add_machine(MACHINE_PENDING);
+	played_look(t);
+	const struct start *s = played_start_on("m2");
+	assert_non_null(s);
+	assert_true(s->is_found);
+	cloud.desired = 4;
+	played_add_machine(MACHINE_PENDING);
+	played_look(t);
+	assert_true(played_start_on("m3")->is_found);
+}
+
 static void growth_counts_from_what_is_asked_for(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -491,6 +511,7 @@ int main(void)
 		CASE(growth_counts_from_what_is_asked_for),
 		CASE(a_wish_during_a_removal_stays),
 		CASE(growth_and_refill_are_both_asked_for),
+		CASE(what_comes_as_others_raise_is_not_ours_alone),
 		CASE(a_wish_after_a_failed_look_is_our_own),
 		CASE(what_others_do_meanwhile_is_added),
 		CASE(a_look_from_before_an_operation_settles_nothing),

@@ -279,12 +279,13 @@ static struct traffic draw_traffic(struct random *r)
 {
 	static const double decode[] = { .3, 2, 8, 60 }, prefill[] = { .05, .5, 12 }, between[] = { .01, .03, .5 };
 	static const double load[] = { .02, .3, .8, 1.5 };
+	static const millis intervals[] = { 5 * SECOND, 15 * SECOND, 30 * SECOND, MINUTE };
 	struct traffic t = { .decode_s = decode[random_next(r) % 4],
 			     .prefill_s = prefill[random_next(r) % 3],
 			     .between_s = between[random_next(r) % 3],
 			     .has_bursts = random_next(r) % 2,
 			     .tells_at_end = random_next(r) % 3 == 0,
-			     .interval = random_next(r) % 2 ? 5 * SECOND : 15 * SECOND };
+			     .interval = intervals[random_next(r) % 4] };
 
 	t.rate = load[random_next(r) % 4] * SLOTS / (t.decode_s + t.prefill_s) / 1.3;
 	return t;
@@ -448,7 +449,7 @@ static void every_lie_under_load_is_found_and_named(void **state)
 		millis within;
 	} lies[] = { { ZERO_LEVELS, EVIDENCE_LEVELS, 10 * MINUTE },
 		     { THIRD_LEVELS, EVIDENCE_LEVELS, 10 * MINUTE },
-		     { HALF_LEVELS, EVIDENCE_LEVELS, 15 * MINUTE },
+		     { HALF_LEVELS, EVIDENCE_LEVELS, 16 * MINUTE },
 		     { HANGS, EVIDENCE_HUNG, 16 * MINUTE },
 		     { OLD_PAGES, EVIDENCE_RESETS, 10 * MINUTE } };
 	int counted[LIES] = { 0 };
