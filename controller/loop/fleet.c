@@ -422,7 +422,6 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .fleet = fleet,
 					     .starts = &c->starts,
 					     .term = c->leader.term,
-					     .opened_at = clock_mono(c->clock),
 					     .node_stages = start_progress_stages,
 					     .unready = start_progress_unready,
 					     .has_joined = has_joined,

@@ -449,19 +449,18 @@ static void send(struct node_group *g)
 	g->is_changing = true;
 	g->change_began = loop_now(g->context->loop);
 	g->is_look_stale |= g->is_looking;
-	g->change =
-		(struct provider_call){ .verb = o->verb,
-					.group = group_spec_of(g)->name,
-					.settings = g->settings,
-					.token = o->token,
-					.desired = o->desired,
-					.change = o->verb == PROVIDER_GROW ? o->change : 0,
-					.is_absolute = clock_mono(g->context->clock) - g->context->opened_at < LAG_MOST,
-					.size = o->size,
-					.ids = o->ids,
-					.id_count = o->id_count,
-					.done = changed,
-					.user = g };
+	g->change = (struct provider_call){ .verb = o->verb,
+					    .group = group_spec_of(g)->name,
+					    .settings = g->settings,
+					    .token = o->token,
+					    .desired = o->desired,
+					    .change = o->verb == PROVIDER_GROW ? o->change : 0,
+					    .is_absolute = clock_mono(g->context->clock) - g->opened_at < LAG_MOST,
+					    .size = o->size,
+					    .ids = o->ids,
+					    .id_count = o->id_count,
+					    .done = changed,
+					    .user = g };
 	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name && o->attempts == 1) {
 		g->ongoing.ends++;
 		g->ongoing.end_asked = clock_mono(g->context->clock);
@@ -714,6 +713,7 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .calls = access->calls,
 				  .throttle = access->throttle,
 				  .lacks_standby = access->lacks_standby,
+				  .opened_at = clock_mono(context->clock),
 				  .recalled_size = ABSENT,
 				  .accepted = accepted_none() };
 	g->retry =

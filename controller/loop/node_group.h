@@ -38,10 +38,9 @@ struct group_context {
 	struct history *history; /* where intents are kept; NULL while following */
 	const struct fleet_spec *fleet;
 	struct starts *starts;
-	int64_t term;	  /* of our leadership; part of every token */
-	millis opened_at; /* clock_mono: when that began */
-	char life[17];	  /* part of every token: nobody else's, nor ours at another time */
-	bool is_barred;	  /* nothing that changes the cloud may be sent */
+	int64_t term;	/* of our leadership; part of every token */
+	char life[17];	/* part of every token: nobody else's, nor ours at another time */
+	bool is_barred; /* nothing that changes the cloud may be sent */
 	/* Where a machine's node is: all 0 without one. */
 	struct node_stages (*node_stages)(void *user, const char *machine);
 	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be
@@ -126,6 +125,7 @@ struct node_group {
 	/* The truth about the group: node_group.c writes it. */
 	struct group_description seen; /* as told last */
 	struct arena arena;	       /* of seen */
+	millis opened_at;	       /* clock_mono: of what was asked for before nothing may be known */
 	millis described_at;	       /* clock_mono */
 	int64_t held_size;	       /* machines by which that is seen larger than it was told */
 	bool is_known;		       /* described at least once since we lead */

@@ -199,7 +199,6 @@ static void open_group(void)
 					     .fleet = &fleet,
 					     .starts = &us.starts,
 					     .term = all->won,
-					     .opened_at = clock_mono(&us.wall),
 					     .node_stages = stages,
 					     .runs_work = runs_work,
 					     .may_act = may_act,

@@ -179,6 +179,41 @@ static void a_clock_that_is_put_right_hides_no_launch(void **state)
 	until(serves_five, 30 * MINUTE, "replicas for the traffic serve");
 }
 
+static const char object[] =
+	"{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'chat','namespace':'llm'},'spec':{"
+	"'mode':'act','class':'interactive','objective':{'queueWait':'2s','attainment':'99%'},'workload':{'selector':{"
+	"'matchLabels':{'app':'chat'}},'scaleTargetRef':{'apiVersion':'apps/v1','kind':'Deployment','name':'chat'},"
+	"'gpusPerReplica':1,'maxSequences':8,'prefillTokensPerSecond':'25k','interTokenLatency':'30ms'},'signals':{"
+	"'engine':'vllm','scrape':{'port':8000,'path':'/"
+	"metrics','interval':'15s'}},'nodeGroups':[{'name':'first','zone':"
+	"'z1','gpusPerNode':1,'pricePerHour':0.48,'min':0,'max':20,'provider':'eks','instanceType':'g5.xlarge','eks':{"
+	"'cluster':'world','nodegroup':'first','launch':'instances','region':'eu-west-1','endpoint':'" CLOUD_AWS
+	"'}}],'leadTime':{'provision':{'p50':'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{'p50':"
+	"'15s','p95':'30s'},'image':{'p50':'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min':3},"
+	"'scaleDown':{'after':'5m'}}}";
+
+/* The group has another name of ours from now on: what was launched under the old one is not shown yet, and all that
+ * was known of it is of another group. */
+static void a_group_that_is_renamed_is_not_launched_again(void **state)
+{
+	static const struct replica_settings objects = { .watches_objects = true };
+
+	(void)state;
+	struct object *pool = apiserver_create(KIND_WARM_POOL, value_of("%s", object));
+	replica_start(0, &objects);
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	first->reads = (struct cloud_reads){ 90 * SECOND, false };
+	run(3 * MINUTE);
+	had = first->bought;
+	chat->rate = 4;
+	until_launched();
+	value_set_text(value_at(pool->value, "spec>nodeGroups")->first, "name", "g5");
+	apiserver_changed(pool);
+	run(5 * MINUTE);
+	until(serves_five, 30 * MINUTE, "replicas for the traffic serve");
+}
+
 static struct wire_fate refuse_replicas(const struct wire_call *c)
 {
 	return (struct wire_fate){ .is_refused = !strncmp(c->host, "http://replica-", 15) };
@@ -212,6 +247,7 @@ int main(int argc, char **argv)
 		SCENARIO(who_is_killed_between_ticks_leaves_none_either),
 		SCENARIO(a_leader_whose_clock_was_ahead_is_believed),
 		SCENARIO(a_clock_that_is_put_right_hides_no_launch),
+		SCENARIO(a_group_that_is_renamed_is_not_launched_again),
 		SCENARIO(who_hears_nothing_does_not_lead_on_an_old_memory),
 	};
 

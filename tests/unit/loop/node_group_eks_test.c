@@ -209,7 +209,6 @@ static int set_up(void **state)
 					    .fleet = &t.fleet,
 					    .starts = &t.starts,
 					    .term = 3,
-					    .opened_at = -HOUR, /* before, sizes are set */
 					    .node_stages = stages,
 					    .runs_work = runs_work,
 					    .may_act = may_act,
@@ -219,6 +218,7 @@ static int set_up(void **state)
 		provider_find("eks"), t.provider, t.calls, &t.throttle, false, t.settings
 	};
 	node_group_open(&t.g, &t.context, 0, &access);
+	t.g.opened_at = -HOUR; /* for two minutes sizes are set */
 	return 0;
 }
 
