@@ -857,7 +857,7 @@ static bool was_resized(const struct deciding *d, struct error *e)
 {
 	int64_t size = d->group->desired, decided_on = d->call->size;
 
-	d->change->is_outdated = decided_on > 0 && size != decided_on;
+	d->change->is_outdated = size != decided_on;
 	return d->change->is_outdated && !error_set(e, ERROR_CONFLICT,
 						    "it has %" PRId64 " machines by now, and had %" PRId64
 						    " when its standby was decided; it is looked at again first",

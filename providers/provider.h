@@ -161,8 +161,9 @@ struct provider_call {
 	int64_t desired;
 	int64_t change;	  /* of a growth: never more than so many are launched, whatever a read shows; 0: not told */
 	bool is_absolute; /* of a growth: sets the size where others can; who led before may have launched unseen */
-	/* Of remove, stop, cancel, standby: the size that it was decided on; 0: not told. Where a cloud lowers the size
-	 * by what goes, nothing does below it: others lowered it, and what they want gone is not gone yet. */
+	/* Of remove, stop, cancel: the size that it was decided on; 0: not told. Where a cloud lowers the size by what
+	 * goes, nothing does below it: others lowered it, and what they want gone is not gone yet. Of standby, too,
+	 * always told: from it the pool's size is counted. */
 	int64_t size;
 	const char *const *ids;
 	size_t id_count;

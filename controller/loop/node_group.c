@@ -357,10 +357,18 @@ static enum start_kind comes_as(const struct machine *m)
 	return m->state == MACHINE_WAKING || m->state == MACHINE_STOPPING ? START_WAKE : START_COLD;
 }
 
+/* 0: the cloud does not tell. */
+static millis launched(const struct node_group *g, const struct machine *m)
+{
+	return m->launched_at > 0 ? clock_of_wall(g->context->clock, m->launched_at) : 0;
+}
+
+/* Of a group that others raised, what was launched before a start of ours was asked for may have come for them. */
 static bool bind_any(struct node_group *g, const struct machine *m)
 {
 	enum start_kind kind = comes_as(m);
 	struct start like = { .kind = kind,
+			      .asked_at = launched(g, m),
 			      .is_first = m->never_ran,
 			      .is_found = g->is_known && node_group_is_raised(g),
 			      .bound_at = clock_now(g->context->clock) };
@@ -720,15 +728,15 @@ void node_group_recall_contention(struct node_group *g)
 				  r.is_held || r.at > now ? mono : mono - (now - r.at));
 }
 
-/* The look that shows a size raised by others showed its machines, too, and starts of ours took some: nobody can tell
- * whose those are. */
-static void share_what_comes(struct node_group *g)
+/* The look that shows a size raised by others showed its machines, too, and starts of ours took some. */
+static void share_what_came(struct node_group *g)
 {
 	struct starts *s = g->context->starts;
 
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].machine[0] && node_group_machine(g, s->items[i].machine))
-			s->items[i].is_found = true;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct machine *m = s->items[i].machine[0] ? node_group_machine(g, s->items[i].machine) : NULL;
+		s->items[i].is_found |= m && launched(g, m) <= s->items[i].asked_at;
+	}
 }
 
 /* Each of their changes counts; against one that follows another nothing more is done. */
@@ -745,7 +753,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 		g->yields_until = now + YIELDS;
 	if (change > 0) {
 		g->raised_until = now + YIELDS;
-		share_what_comes(g);
+		share_what_came(g);
 	}
 	if (is_fight)
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),

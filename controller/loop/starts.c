@@ -63,7 +63,7 @@ int64_t starts_bind_machine(struct starts *s, const struct start *like, enum sta
 		t->bound_at = like->bound_at;
 		t->kind = like->kind;
 		t->is_first = like->is_first;
-		t->is_found |= like->is_found;
+		t->is_found |= like->is_found && like->asked_at <= t->asked_at;
 		bound++;
 	}
 	return bound;

@@ -63,7 +63,8 @@ struct start *starts_ask(struct starts *s, const struct start *like, int64_t cou
 
 /*
  * Gives like->machine to the oldest starts of `kind` in like's pool and group that have none, at most `places`, and
- * makes them like->kind: a place that was asked for cold and is woken starts as one that wakes. Returns how many.
+ * makes them like->kind: a place that was asked for cold and is woken starts as one that wakes. With like->is_found
+ * those asked for since like->asked_at, when the machine was launched, are found. Returns how many.
  */
 int64_t starts_bind_machine(struct starts *s, const struct start *like, enum start_kind kind, int64_t places);
 /* The start waits for another machine, from now on. */

@@ -68,7 +68,7 @@ found 'provider prove: a sitting over EKS' 0 '^same$' "$account" "$prove -g g5 <
 found 'provider prove: a sitting over AKS' 0 '^same$' "$account" "$prove -g t4 <'$proof/aks.answers' >out; $said a.json | diff '$proof/aks.json' - && echo same"
 found 'provider prove: a paste without an answer is told' 0 '^Not kept: what was pasted to question block-schedule, as no answer came behind it' "$account" "$prove -g g5 <'$proof/eks.answers'"
 back='here=$PWD; cd "$OLDPWD"; python3 -B tests/cli/proof.py "$here/kept.json"'
-found 'provider prove: read back' 0 'kept.json: 11 of 13 questions answered; open: describe-lag, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
+found 'provider prove: read back' 0 'kept.json: 11 of 14 questions answered; open: describe-lag, ended-twice, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
 found 'provider prove: read back, of a group of ones own' 0 'kept.json: 1 of 10 questions answered; open: suspended-processes' "$own" "printf 'own\n' | preheat provider check -f p.yaml --prove --out kept.json >out; $back"
 found 'provider prove: read back, all of it' 0 'kept.json: 10 of 10 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: what the rig does not play' 1 'kept.json: delete-stopped: found both; the rig plays: first-only' "sed s/first-only/both/ '$proof/aks.json' >kept.json" "$back"

@@ -747,6 +747,25 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 
 /* A size below the one there is: what does not run yet goes first, and nothing that is protected; or those that the
  * wire chose. */
+/* Whom a lower size ends. Auto Scaling lets who is protected be; a scale set takes the highest numbers, and in several
+ * zones whatever it likes, whether it serves or not. */
+static struct cloud_machine *choose_to_end(struct cloud_group *g)
+{
+	struct cloud_machine *chosen = NULL;
+	uint64_t among = 0;
+
+	for (struct cloud_machine *m = g->machines; m; m = m->next) {
+		bool is_awake = m->is_to_run && (m->step == STEP_PENDING || m->step == STEP_RUNNING);
+		if (!is_awake || m->is_protected)
+			continue;
+		if (g->wire == CLOUD_AKS && (!g->has_zones || random_next(wire_random()) % ++among == 0))
+			chosen = m;
+		else if (g->wire != CLOUD_AKS && (!chosen || m->step < chosen->step))
+			chosen = m;
+	}
+	return chosen;
+}
+
 static const char *lower(struct cloud_group *g, struct cloud_call *c)
 {
 	g->refusal_count = 0;
@@ -754,12 +773,8 @@ static const char *lower(struct cloud_group *g, struct cloud_call *c)
 		g->desired = c->asked;
 		release(cloud_find(c->ids[i]));
 	}
-	for (int pass = 0; pass < 2; pass++)
-		for (struct cloud_machine *m = g->machines; m && cloud_awake(g) > c->asked; m = m->next)
-			if (m->is_to_run && m->step == (pass ? STEP_RUNNING : STEP_PENDING) && !m->is_protected) {
-				terminate(m);
-				c->ended++;
-			}
+	for (struct cloud_machine *m; cloud_awake(g) > c->asked && (m = choose_to_end(g)); c->ended++)
+		terminate(m);
 	g->desired = c->asked;
 	return NULL;
 }

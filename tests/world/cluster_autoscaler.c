@@ -103,10 +103,18 @@ static void scale_down(void)
 			cloud_owner_removes(cloud_find(ca.unneeded[i].id));
 }
 
+/* AKS refuses a change of a pool while another is under way. */
+static bool is_refused(void)
+{
+	return ca.group->wire == CLOUD_AKS && ca.group->busy_with;
+}
+
 static void scan(struct timer *t)
 {
-	scale_up();
-	scale_down();
+	if (!is_refused()) {
+		scale_up();
+		scale_down();
+	}
 	timer_start(NULL, t, SCANS, scan);
 }
 

@@ -63,9 +63,10 @@ static struct {
 		char token[80];
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
-	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
-	int64_t planned_before[WORLD_APPS];
-	millis planned_at[WORLD_APPS];
+	struct planned {
+		int64_t machines, before;
+		millis at;
+	} planned[WORLD_REPLICAS][WORLD_APPS]; /* of each Preheat, as the last plan that was seen had it */
 	struct sized {
 		int64_t desired;
 		millis since;	   /* it is of that size */
@@ -549,21 +550,34 @@ static bool is_shrinking(const struct cloud_call *c)
 	return !strcmp(c->verb, "remove") || !strcmp(c->verb, "stop");
 }
 
-static void note_plan(size_t app, int64_t machines)
+/* Replicas of one Preheat have one lease. */
+static int preheat_of(int who)
 {
-	if (laws.planned[app] == machines)
-		return;
-	laws.planned_before[app] = laws.planned[app];
-	laws.planned[app] = machines;
-	laws.planned_at[app] = wire_now();
+	return strcmp(replica_lease(0), replica_lease(who)) ? who : 0;
 }
 
-/* What was sent just before a plan arrives just after it. */
+static void note_plan(int who, size_t app, int64_t machines)
+{
+	struct planned *p = &laws.planned[preheat_of(who)][app];
+
+	if (p->machines != machines)
+		*p = (struct planned){ machines, p->machines, wire_now() };
+}
+
+/* What was sent just before a plan arrives just after it. On groups that others use, too, each may buy what it planned,
+ * and no more. */
 static int64_t planned(size_t app)
 {
-	bool is_new = wire_now() - laws.planned_at[app] < SECOND / 10;
+	int64_t sum = 0;
 
-	return is_new && laws.planned_before[app] > laws.planned[app] ? laws.planned_before[app] : laws.planned[app];
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		for (size_t k = 0; k < WORLD_APPS; k++) {
+			const struct planned *p = &laws.planned[i][k];
+			bool is_new = wire_now() - p->at < SECOND / 10;
+			if (k == app || laws.are_shared)
+				sum += is_new && p->before > p->machines ? p->before : p->machines;
+		}
+	return sum;
 }
 
 /* That so many replicas may need: each group has machines of its own size. */
@@ -593,7 +607,7 @@ static void look_at_plans(void)
 			/* Refills that shall serve count there alone. */
 			int64_t decided = machines_for(p->fleet, i, p->plan->pools[i].decision.decided);
 			sum = sum < decided ? decided : sum;
-			note_plan(app_number(p->fleet->pools[i].name), sum);
+			note_plan(who, app_number(p->fleet->pools[i].name), sum);
 		}
 	}
 }
@@ -720,6 +734,16 @@ static bool is_of_daemon_set(const struct object *pod)
 	return owners && owners->first && value_is(owners->first, "kind", "DaemonSet");
 }
 
+/* A pod that is at work there; NULL: none is. */
+static const struct object *pod_at_work_on(const char *machine)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), machine) && *value_text(p->value, "metadata>labels>app") &&
+		    !value_is(p->value, "status>phase", "Succeeded") && !is_of_daemon_set(p))
+			return p;
+	return NULL;
+}
+
 /* From when on whoever acts knows nothing of who serves there. */
 static millis unknown_since(const struct world_app *a, int who)
 {
@@ -742,16 +766,27 @@ static void look_at_victims(const struct cloud_call *c)
 		const struct cloud_machine *m = cloud_find(c->ids[i]);
 		if (!m || m->step == STEP_TERMINATING || (!is_shrinking(c) && m->step == STEP_RUNNING))
 			continue; /* it is left alone */
-		for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app") &&
-			    !value_is(p->value, "status>phase", "Succeeded") && !is_of_daemon_set(p))
-				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
-					   p->name);
+		if (pod_at_work_on(c->ids[i]))
+			laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
+				   pod_at_work_on(c->ids[i])->name);
 		millis known = a ? unknown_since(a, c->from) : INT64_MAX;
 		if (is_shrinking(c) && wire_now() > known && n && !n->machine->is_taken && has_gpus(node) &&
 		    (!n->cordoned_since || n->cordoned_since > known))
 			laws_break("held_on_missing", "%s of %s, and nothing is known of %s", c->verb, c->ids[i],
 				   c->group->pool);
+	}
+}
+
+/* Whom the cloud chose, where only a size was set. */
+static void look_at_chosen(const struct cloud_call *c)
+{
+	for (const struct cloud_machine *m = c->group->machines; c->ended && m; m = m->next) {
+		bool is_named = false;
+		for (size_t i = 0; i < c->id_count; i++)
+			is_named |= !strcmp(c->ids[i], m->id);
+		if (!is_named && m->step == STEP_TERMINATING && m->since == wire_now() && pod_at_work_on(m->id))
+			laws_break("never_removes_busy", "%s of %s to %" PRId64 " ends %s, where pods live", c->verb,
+				   c->group->name, c->asked, m->id);
 	}
 }
 
@@ -800,7 +835,7 @@ static int64_t ordered(const char *pool)
 /* AWS and Azure are told no term, or only the end of it. */
 static void look_at_term(const struct cloud_call *c)
 {
-	int at = strcmp(replica_lease(0), replica_lease(c->from)) ? c->from : 0;
+	int at = preheat_of(c->from);
 	int64_t *newest = &laws.newest_term[at];
 	char life[17] = "";
 
@@ -810,6 +845,9 @@ static void look_at_term(const struct cloud_call *c)
 	sscanf(c->token, "preheat-%*d-%16[0-9a-f]-", life);
 	if (strlen(life) != 16 || strlen(c->token) > 64 || (term != *newest && !strcmp(life, laws.newest_life[at])))
 		laws_break("own_tokens", "the token '%s' is not of one life of one term, or longer than 64", c->token);
+	for (int other = 0; other < WORLD_REPLICAS; other++)
+		if (other != at && !strcmp(life, laws.newest_life[other]))
+			laws_break("own_tokens", "the life in token '%s' is that of another Preheat, too", c->token);
 	memcpy(laws.newest_life[at], life, sizeof life);
 	if (term < *newest)
 		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term, *newest);
@@ -967,13 +1005,13 @@ static void called(const struct cloud_call *c)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
 	int64_t now = ordered(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
 		plan = planned(app_number(c->group->pool));
-	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
-	    ordered(c->group->pool) > laws.ordered_before && now > plan &&
-	    c->group->desired - marked_in(c->group) > least_of_group(c->group, c->from) &&
+	if (c->launched && strcmp(c->verb, "grow") == 0 && ordered(c->group->pool) > laws.ordered_before &&
+	    now > plan && c->group->desired - marked_in(c->group) > least_of_group(c->group, c->from) &&
 	    now - released_unmarked(c) > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	look_at_least(c);
+	look_at_chosen(c);
 }
 
 void laws_look(void)

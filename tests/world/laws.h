@@ -14,7 +14,8 @@ void laws_log(void *user, enum log_level level, const char *line);
 void laws_stand_still(bool is_still);
 void laws_dry_run(void);		/* from now on every write breaks the law */
 bool laws_expect_errors(bool expected); /* lines of level error are no breach; returns whether they were */
-/* From now on others buy, too, on the same groups: what is bought or ended twice is nobody's breach. */
+/* From now on others buy, too, on the same groups: all together what was planned, and what is ended twice is nobody's
+ * breach. */
 void laws_share_groups(void);
 /* A process died, and left this file. */
 void laws_history(int who, const char *path);

@@ -386,6 +386,11 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, standby: { leadTime: { p50: 3s, p95: 2s } } }"), 6, 56,
 		  FIRST ".standby.leadTime.p50", "which is 2s" },
 		{ GROUPS("{ name: g }, { name: g }"), 6, 38, "spec.nodeGroups[1].name", "the same group twice" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r } }, { name: h, eks: { cluster: c, "
+			 "nodegroup: ng, region: r } }"),
+		  6, 93, "spec.nodeGroups[1].eks",
+		  "found the nodes of node group g, too: eks.amazonaws.com/nodegroup=ng; allowed: each node group of the "
+		  "cloud under one name" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a, tags: b } }"), 6,
 		  100, FIRST ".eks.tags", "tags beside autoScalingGroup" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, protection: group } }"), 6, 85,

@@ -138,6 +138,7 @@ static enum error_kind size(struct conversation *c, enum provider_verb verb, int
 	struct asked a = ask_for(c, verb);
 
 	a.call.desired = desired;
+	a.call.size = verb == PROVIDER_STANDBY ? c->cloud.desired : 0;
 	enum error_kind kind = run(c, &a);
 	provider_call_release(&a.call);
 	return kind;

@@ -52,32 +52,33 @@ static void standby_is_sized_where_the_pool_is(void **state)
 	struct scene *s = *state;
 
 	account_settle(s, BY_NAME);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3),
 			     { READ, GROUP("0", "9", "3", POOL("0", "3")), 0 }, { PUT("0", "5"), "", 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 0),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 0, .size = 3),
 			     { READ, GROUP("0", "9", "3", POOL("0", "5")), 0 }, { PUT("0", "0"), "", 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3),
 			     { READ, GROUP("0", "9", "3", POOL("0", "5")), 0 }, ),
 			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { READ, GROUP("0", "9", "3", ""), 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3),
+			     { READ, GROUP("0", "9", "3", ""), 0 }, ),
 			 ERROR_INVALID);
 	/* An old read: a machine more than when it was decided. */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 2),
 			     { READ, GROUP("0", "9", "3", POOL("0", "3")), 0 }, ),
 			 ERROR_CONFLICT);
 	account_settle(s, BY_NAME ",\"warmPool\":\"autoScalingGroup\"");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { READ, GROUP("0", "9", "3", ""), 0 },
-			     { PUT("0", "5"), "", 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3),
+			     { READ, GROUP("0", "9", "3", ""), 0 }, { PUT("0", "5"), "", 0 }, ),
 			 ERROR_NONE);
 	account_settle(s, BY_NODEGROUP);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { NODEGROUP, OWNED, 0 },
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3), { NODEGROUP, OWNED, 0 },
 			     { READ, GROUP("0", "9", "3", POOL("0", "3")), 0 },
 			     { CONFIG("5"), UPDATE("InProgress"), 0 }, ),
 			 ERROR_NONE);
 	assert_string_equal(s->call.operation, "u1");
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2), { NODEGROUP, OWNED, 0 },
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STANDBY, .desired = 2, .size = 3), { NODEGROUP, OWNED, 0 },
 			     { READ, GROUP("0", "9", "3", POOL("0", "3")), 0 },
 			     { CONFIG("5"), "ResourceInUseException", 409 }, ),
 			 ERROR_CONFLICT);
