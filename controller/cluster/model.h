@@ -297,7 +297,9 @@ struct pending_shape {
  * counts as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound
  * nobody meanwhile binds somebody again. So what was bought for it is let go. Of those that ask for the same
  * resources, whatever else they ask for, one is tried again at a time, and of the gangs of a namespace one; the others
- * whose time has come follow once it got its node, or when nothing came for it within an hour.
+ * whose time has come follow once it got its node, or when nothing came for it within an hour. So it is with those that
+ * machines of a group did not help, as their claims ask for more than a number of devices, and whose claims differ by
+ * name only.
  */
 #define WAITING_IS_SLOW	 (MINUTE)
 #define WAITING_GIVES_UP (10 * MINUTE)
