@@ -323,6 +323,16 @@ struct pod_note {
 /* The oldest of each kind first, then the second of each, and so on. */
 struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count);
 
+/* A pod that waits, and has a place on a machine that is on its way. */
+struct pod_order {
+	const struct pod *pod;
+	int group; /* of the machine */
+};
+/* In the order of the scheduler, but for those that were told so since they last needed a machine that nobody had
+ * bought. To be called at each decision, before it is acted on, and whenever machines were told to be on their way. */
+struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t *count);
+void cluster_order_is_told(struct cluster *c, const struct pod *p);
+
 enum gang_kind {
 	GANG_NONE,
 	GANG_JOB,
