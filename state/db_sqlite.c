@@ -47,11 +47,30 @@ static const struct remedy {
 	{ SQLITE_TOOBIG, ERROR_INVALID, "damaged: a value is too large" },
 };
 
+static int errno_of(sqlite3_file *file)
+{
+	int number = 0;
+
+	if (file && file->pMethods)
+		file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+	return number;
+}
+
+/* A quota is no other thing than a full disk to whoever reads it. Of a commit sqlite3_system_errno() knows nothing. */
+static bool is_over_quota(sqlite3 *handle)
+{
+	sqlite3_file *file = NULL, *log = NULL;
+
+	sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	return errno_of(file) == EDQUOT || errno_of(log) == EDQUOT;
+}
+
 /* Says what a person can do about it; always false. */
 static bool failed(struct db_sqlite *db, int code, struct error *e)
 {
-	if (code == SQLITE_IOERR_WRITE && sqlite3_system_errno(db->handle) == EDQUOT)
-		code = SQLITE_FULL; /* a quota is no other thing to whoever reads it */
+	if (code == SQLITE_IOERR_WRITE && is_over_quota(db->handle))
+		code = SQLITE_FULL;
 	db->base.lacks_room = code == SQLITE_FULL;
 	if (code == SQLITE_IOERR_SHORT_READ)
 		code = SQLITE_CORRUPT;

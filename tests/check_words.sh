@@ -44,6 +44,9 @@ git ls-files --eol | sed -n 's/^i\/-text[^\t]*\t//p' | grep -vE '^(docs/images/|
 		[ -n "$path" ] && { [ -z "$name" ] || grep -qE "^static void $name\(" "$path"; } ||
 			echo "docs: $file: $name <- no test has that name"
 	done
+	grep -ohE '`[a-z_]+\.py: [a-z_]+`' docs/reliability.md docs/security.md | tr -d '`:' | sort -u | while read -r file name; do
+		grep -qE "^def $name\(" "tests/scenario/$file" || echo "docs: $file: $name <- no part of a scenario has that name"
+	done
 	sed -n "/^| owner's act/,/^\$/p" docs/providers.md | cut -d'|' -f5 | grep -oE '`[a-z_/]+`' | tr -d '`' | sort -u | while read -r name; do
 		[ -f "tests/$name.py" ] || git grep -qE "^static void $name\(" -- tests ||
 			echo "docs/providers.md: $name <- no test or scenario has that name"

@@ -1,6 +1,7 @@
 /* Devices by claim (dynamic resource allocation): what drivers publish of nodes, and what claims ask for and hold. */
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fnv1a.h"
 #include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
@@ -487,6 +488,21 @@ static bool names(const struct pod *p, const struct device_claim *k)
 	return false;
 }
 
+uint64_t device_claims_mark(const struct cluster *c, const struct pod *p)
+{
+	struct pod_shape rest = *p->shape;
+	rest.claims = NULL;
+	uint64_t mark = fnv1a_bytes(FNV1A_START, &rest, sizeof rest);
+	for (size_t i = 0; i < intern_count(p->shape->claims); i++) {
+		const struct device_claim *k = claim_at(c, p, i);
+		if (k != NULL && !is_nobody(k->owner))
+			mark = fnv1a_bytes(mark, &k->spec, sizeof k->spec);
+		else
+			mark = fnv1a_bytes(mark, &p->shape->claims->items[i], sizeof p->shape->claims->items[i]);
+	}
+	return mark;
+}
+
 /* How many hold the claim with the pod, itself included; 0: the others hold it, and it needs nothing more. */
 static int64_t sharers(const struct cluster *c, const struct device_claim *k, const struct pod *p)
 {
@@ -672,6 +688,7 @@ static void read_claim(struct cluster *c, struct device_claim *k, const struct r
 	struct resource rows[DEVICE_DRIVERS_MOST];
 	const struct owner_record *consumers = r->consumers.items;
 	k->owner = owner_of(&r->owners, "Pod");
+	k->spec = fnv1a_bytes(FNV1A_START, r->asks.text, r->asks.len);
 	k->nodes = model_requirements(c, &r->terms, NULL);
 	k->is_allocated = r->results.count > 0 || r->terms.count > 0;
 	size_t count = k->is_allocated ? read_results(c, r, rows) : read_requests(c, k, r, rows);

@@ -64,7 +64,10 @@ struct events *events_open(const struct events_setup *s)
 
 struct event_counts event_counts(const struct events *v)
 {
-	return v ? v->counts : (struct event_counts){ 0 };
+	struct event_counts counts = v ? v->counts : (struct event_counts){ 0 };
+
+	counts.waiting = v ? v->waiting : 0;
+	return counts;
 }
 
 static void forget(struct events *v, struct series *s)

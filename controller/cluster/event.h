@@ -34,5 +34,6 @@ void events_close(struct events *v);
 
 struct event_counts {
 	int64_t told, sent, repeated, dropped, failed;
+	size_t waiting; /* to be sent first, at this moment */
 };
 struct event_counts event_counts(const struct events *v); /* of NULL: zeros */

@@ -131,16 +131,6 @@ static void follow(const struct cluster *c, const struct placed *w, struct trial
 	p->given_up_count += p->given_up_count < DOUBLED_MOST;
 }
 
-void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked, millis now)
-{
-	const struct trial key = trial_key(c, helped, asked);
-	for (struct pod *p = is_on_trial(helped) ? c->waiting : NULL; p != NULL; p = p->next) {
-		const struct trial own = trial_key(c, p, p->shape);
-		if (p->given_up_until != 0 && now >= p->given_up_until && is_trial(&own, &key))
-			try_again(p, now);
-	}
-}
-
 /* --- and those whom machines of a group did not help --- */
 
 /* That of the group; else, to be taken for it, the one that ends first. */
@@ -166,7 +156,7 @@ bool pod_is_refused_by(const struct cluster *c, const struct pod *p, int group)
 	if (p->refusals == NULL)
 		return false;
 	const struct refusal *r = refusal_of(p->refusals, group_mark(c, group));
-	return r->group == group_mark(c, group) && c->followed_at < r->until;
+	return r->group == group_mark(c, group) && (c->followed_at < r->until || r->is_others_turn);
 }
 
 /* Room that was just made may not have been looked at: only what lasts is a refusal. */
@@ -200,6 +190,131 @@ static void note_refusals(const struct cluster *c, struct pod *p, const struct k
 	}
 }
 
+static bool has_refusals(const struct pod *p)
+{
+	for (size_t i = 0; p->refusals != NULL && i < REFUSALS_MOST; i++)
+		if (p->refusals->items[i].count > 0)
+			return true;
+	return false;
+}
+
+/* --- what one of them learned, all that ask for the same know --- */
+
+struct alike {
+	uint64_t asks;
+	struct pod_refusals known;
+	const void *tried[REFUSALS_MOST]; /* the pod, or the gang, whose turn it is; NULL: nobody's yet */
+	uint32_t hash;
+};
+
+static bool is_alike(const void *item, const void *key)
+{
+	return ((const struct alike *)item)->asks == *(const uint64_t *)key;
+}
+
+static uint64_t asks_of(const struct cluster *c, const struct pod *p)
+{
+	const uintptr_t whose[] = { (uintptr_t)p->namespace, (uintptr_t)p->pool, p->is_placeholder };
+	return fnv1a_bytes(device_claims_mark(c, p), whose, sizeof whose);
+}
+
+static struct alike *alike_of(const struct store *alikes, uint64_t asks)
+{
+	return store_find(alikes, hash_bytes(0, &asks, sizeof asks), is_alike, &asks);
+}
+
+static void learn(struct pod_refusals *known, const struct refusal *told)
+{
+	struct refusal *r = refusal_of(known, told->group);
+	if (told->count == 0 || (r->group != told->group && told->until < r->until))
+		return;
+	if (r->group != told->group)
+		*r = (struct refusal){ .group = told->group };
+	r->until = told->until > r->until ? told->until : r->until;
+	r->count = told->count > r->count ? told->count : r->count;
+}
+
+static void learn_from(const struct cluster *c, const struct pod *p, struct store *alikes, struct arena *a)
+{
+	uint64_t asks = asks_of(c, p);
+	struct alike *of = alike_of(alikes, asks);
+	if (of == NULL) {
+		of = arena_new(a, struct alike);
+		*of = (struct alike){ .asks = asks, .hash = hash_bytes(0, &asks, sizeof asks) };
+		store_add(alikes, of);
+	}
+	for (size_t i = 0; i < REFUSALS_MOST; i++)
+		learn(&of->known, &p->refusals->items[i]);
+}
+
+/* Whose turn it is has to be one that a machine may be bought for. */
+static bool may_be_tried(const struct placed *w)
+{
+	return w->pod->trouble == POD_UNSCHEDULABLE && w->pod->given_up_until == 0 && w->placing != PLACING_INCOMPLETE;
+}
+
+/* In the order of the scheduler. */
+static void teach(const struct placed *w, struct alike *of, millis now)
+{
+	struct pod *p = (struct pod *)(uintptr_t)w->pod;
+	if (p->refusals == NULL)
+		p->refusals = xcalloc(1, sizeof *p->refusals);
+	p->refusals->asks = of->asks;
+	for (size_t i = 0; i < REFUSALS_MOST; i++) {
+		const struct refusal *known = &of->known.items[i];
+		struct refusal *own = refusal_of(p->refusals, known->group);
+		if (known->group == 0)
+			continue;
+		if (own->group != known->group)
+			*own = (struct refusal){ .group = known->group };
+		own->until = known->until;
+		own->count = known->count;
+		if (now >= own->until && of->tried[i] == NULL && may_be_tried(w))
+			of->tried[i] = unit_of(w);
+		own->is_others_turn = now >= own->until && of->tried[i] != unit_of(w);
+	}
+}
+
+static void share_refusals(const struct cluster *c, const struct placement *p, millis now)
+{
+	struct store alikes = { .hash_offset = offsetof(struct alike, hash) };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	for (size_t i = 0; i < p->count; i++)
+		if (has_refusals(p->items[i].pod))
+			learn_from(c, p->items[i].pod, &alikes, &a);
+	for (size_t i = 0; alikes.count > 0 && i < p->count; i++) {
+		struct alike *of = alike_of(&alikes, asks_of(c, p->items[i].pod));
+		if (of != NULL)
+			teach(&p->items[i], of, now);
+	}
+	store_release(&alikes);
+}
+
+/* A machine of the group helped it: it may help all that ask for the same. */
+static void forget_refusal(struct cluster *c, const struct pod *helped)
+{
+	uint64_t asks = helped->refusals == NULL ? 0 : helped->refusals->asks;
+	if (asks == 0 || helped->node->group < 0)
+		return;
+	uint64_t group = group_mark(c, helped->node->group);
+	for (struct pod *p = c->waiting; p != NULL; p = p->next) {
+		struct refusal *r = p->refusals == NULL ? NULL : refusal_of(p->refusals, group);
+		if (r != NULL && p->refusals->asks == asks && r->group == group)
+			*r = (struct refusal){ 0 };
+	}
+}
+
+void given_up_one_helped(struct cluster *c, const struct pod *helped, const struct pod_shape *asked, millis now)
+{
+	const struct trial key = trial_key(c, helped, asked);
+	for (struct pod *p = is_on_trial(helped) ? c->waiting : NULL; p != NULL; p = p->next) {
+		const struct trial own = trial_key(c, p, p->shape);
+		if (p->given_up_until != 0 && now >= p->given_up_until && is_trial(&own, &key))
+			try_again(p, now);
+	}
+	forget_refusal(c, helped);
+}
+
 void cluster_follow_waiting(struct cluster *c, millis now)
 {
 	c->heeds_schedulers = true;
@@ -211,19 +326,12 @@ void cluster_follow_waiting(struct cluster *c, millis now)
 		follow(c, &p->items[i], &trials, now);
 		note_refusals(c, (struct pod *)(uintptr_t)p->items[i].pod, p->items[i].kind, now);
 	}
+	share_refusals(c, p, now);
 	trials_release(&trials);
 	c->generation++;
 }
 
 /* --- what a later life has to know of them --- */
-
-static bool has_refusals(const struct pod *p)
-{
-	for (size_t i = 0; p->refusals != NULL && i < REFUSALS_MOST; i++)
-		if (p->refusals->items[i].count > 0)
-			return true;
-	return false;
-}
 
 /* UID UNTIL TRIED OFFERED COUNT SILENT, and GROUP UNTIL COUNT of each refusal. */
 static void put_line(struct buf *out, const struct pod *p)

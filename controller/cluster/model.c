@@ -889,6 +889,7 @@ static const struct field constraint_fields[] = { FIELD(struct text_record, text
 static const struct record_spec constraint_spec = RECORD(struct text_record, constraint_fields);
 
 static const struct field resource_claim_fields[] = {
+	FIELD(struct resource_claim_record, asks, FIELD_RAW, "spec"),
 	LIST(struct resource_claim_record, owners, "metadata>ownerReferences", owner_spec),
 	LIST(struct resource_claim_record, requests, "spec>devices>requests", device_request_spec),
 	LIST(struct resource_claim_record, constraints, "spec>devices>constraints", constraint_spec),

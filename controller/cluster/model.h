@@ -297,7 +297,9 @@ struct pending_shape {
  * counts as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound
  * nobody meanwhile binds somebody again. So what was bought for it is let go. Of those that ask for the same
  * resources, whatever else they ask for, one is tried again at a time, and of the gangs of a namespace one; the others
- * whose time has come follow once it got its node, or when nothing came for it within an hour.
+ * whose time has come follow once it got its node, or when nothing came for it within an hour. So it is with those that
+ * machines of a group did not help, as their claims ask for more than a number of devices, and whose claims differ by
+ * name only.
  */
 #define WAITING_IS_SLOW	 (MINUTE)
 #define WAITING_GIVES_UP (10 * MINUTE)
@@ -320,6 +322,16 @@ struct pod_note {
 };
 /* The oldest of each kind first, then the second of each, and so on. */
 struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, size_t *count);
+
+/* A pod that waits, and has a place on a machine that is on its way. */
+struct pod_order {
+	const struct pod *pod;
+	int group; /* of the machine */
+};
+/* In the order of the scheduler, but for those that were told so since they last needed a machine that nobody had
+ * bought. To be called at each decision, before it is acted on, and whenever machines were told to be on their way. */
+struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t *count);
+void cluster_order_is_told(struct cluster *c, const struct pod *p);
 
 enum gang_kind {
 	GANG_NONE,

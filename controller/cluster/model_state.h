@@ -182,6 +182,7 @@ struct device_result_record {
 	bool is_for_admin;
 };
 struct resource_claim_record {
+	struct decoded_text asks;	 /* all that it asks for, as it stands */
 	struct decoded_list owners;	 /* of struct owner_record */
 	struct decoded_list requests;	 /* of struct device_request_record */
 	struct decoded_list constraints; /* of struct text_record: how many there are counts */
@@ -370,6 +371,7 @@ struct device_claim {
 	struct object_uid *consumers;	     /* pods for which it is reserved */
 	size_t consumer_count;
 	struct object_uid owner; /* the pod that it was made for; 0 without */
+	uint64_t spec;		 /* hash of all that it asks for: of those from one template it is the same */
 	bool is_allocated;
 	bool is_plain;	 /* so many whole devices of a class, and nothing else is asked of them */
 	bool is_counted; /* so many devices, that need not go together */
@@ -392,6 +394,8 @@ size_t device_claims_rows(const struct cluster *c, const struct pod *p, struct r
 size_t device_slices_rows(const struct cluster *c, const struct node *n, struct resource rows[DEVICE_ROWS_MOST]);
 /* It names a claim that was not read: it may hold GPUs. */
 bool device_claims_unread(const struct cluster *c, const struct pod *p);
+/* Of all that it asks for: that of pods whose own claims differ in nothing but their names is the same. */
+uint64_t device_claims_mark(const struct cluster *c, const struct pod *p);
 /* No device of the node is tainted. */
 bool device_slices_are_whole(const struct node *n);
 /* The pod has come or gone: others that wait for a claim of its have another part of it. */
@@ -510,13 +514,16 @@ struct placed {
 	const char *full;
 	bool is_done;
 };
-/* Node groups whose machines did not help a pod, the youngest of them: no more are bought for it, until. */
+/* Node groups whose machines did not help a pod, the youngest of them: no more are bought for it, until. What one
+ * learned counts for all that ask for the same, and one of them is tried again at a time. */
 enum { REFUSALS_MOST = 8 };
 struct pod_refusals {
+	uint64_t asks; /* what they ask for in common; 0: not looked at yet */
 	struct refusal {
 		uint64_t group;	     /* hash of its name */
 		millis since, until; /* since: it has been so at each look; 0: it is not so now */
 		int count;
+		bool is_others_turn;
 	} items[REFUSALS_MOST];
 };
 struct placement {

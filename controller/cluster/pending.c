@@ -746,3 +746,31 @@ struct pod_note *cluster_pod_notes(const struct cluster *c, struct arena *a, siz
 		qsort(notes, *count, sizeof *notes, by_note_turn);
 	return notes;
 }
+
+/* What was on its way for it is not any more. */
+static bool lost_its_machine(const struct placed *w)
+{
+	return w->placing == PLACING_NEW || w->placing == PLACING_STRANDED || w->placing == PLACING_NOWHERE;
+}
+
+struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t *count)
+{
+	const struct placement *p = cluster_placement(c);
+	struct pod_order *orders = arena_array(a, struct pod_order, p->count);
+	*count = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct placed *w = &p->items[i];
+		struct pod *pod = (struct pod *)(uintptr_t)w->pod;
+		if (lost_its_machine(w))
+			pod->is_told = false;
+		if (w->placing == PLACING_COMING && !pod->is_told && !pod->is_placeholder)
+			orders[(*count)++] = (struct pod_order){ pod, w->group };
+	}
+	return orders;
+}
+
+void cluster_order_is_told(struct cluster *c, const struct pod *p)
+{
+	struct pod *told = pod_find(c, (struct object_uid){ p->uid[0], p->uid[1] });
+	told->is_told = true;
+}

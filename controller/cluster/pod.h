@@ -113,6 +113,7 @@ struct pod {
 	int given_up_count;
 	struct pod_refusals *refusals;	    /* NULL without */
 	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
+	bool is_told;			    /* that a machine is on its way for it */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *gang;		    /* name of the pod group that it is of, NULL without */

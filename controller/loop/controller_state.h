@@ -108,6 +108,7 @@ struct controller {
 	struct watch_gap gap;
 	struct recording recording;
 	bool targets_changed; /* pods came or went since the sources were told */
+	bool has_orders;      /* a cloud took some, and pods were not told yet */
 
 	/* What was decided last: tick.c writes it. */
 	struct history *history; /* NULL unless we lead */

@@ -1,5 +1,6 @@
 #include "controller/loop/events.h"
 
+#include "controller/loop/coming.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
 #include "controller/web/pool_figures.h"
@@ -10,7 +11,7 @@
 /* A limit that holds for long, or comes and goes, is told so often. */
 static const millis LIMIT_AGAIN = 15 * MINUTE;
 /* So that what pools have to tell finds room beside them. */
-enum { TOLD_PODS_MOST = EVENT_QUEUE / 2 };
+enum { TOLD_PODS_MOST = EVENT_QUEUE / 2, TOLD_ORDERS_MOST = EVENT_QUEUE / 4 };
 
 /* What an event about a pool regards: the WarmPool, else what we scale, else the namespace. */
 static struct event about(const struct controller *c, size_t pool)
@@ -204,30 +205,82 @@ static void tell_limit(struct controller *c, size_t pool)
 	told->limit_at = c->snapshot.now;
 }
 
+static void tell_pod(struct controller *c, const struct pod *p, struct pool_event what, const char *note)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	events_tell(c->events, &(struct event){ .api_version = "v1",
+						.kind = "Pod",
+						.name_space = p->namespace,
+						.name = p->name,
+						.uid = uid,
+						.is_warning = what.is_warning,
+						.reason = what.reason,
+						.action = what.action,
+						.note = note });
+}
+
+/* The cloud took all that was asked of it. */
+static bool is_accepted(const struct node_group *g)
+{
+	return g->is_known && (g->wanted <= g->seen.desired || g->wanted <= g->accepted.least);
+}
+
+static void tell_order(struct controller *c, const struct pod_order *o)
+{
+	CLEANUP(buf_release) struct buf note = { 0 };
+	const struct group_spec *g = &fleet_of(c)->groups[o->group];
+
+	buf_printf(&note, "a machine of node group %s is on its way for it (WarmPool %s, %lld of at most %lld)",
+		   g->name, fleet_of(c)->pools[o->pod->pool].name, (long long)node_group_size(c->groups[o->group]),
+		   (long long)g->max_nodes);
+	tell_pod(c, o->pod, (struct pool_event){ "TriggeredScaleUp", "ScaleUp", false }, note.text);
+	cluster_order_is_told(c->cluster, o->pod);
+}
+
+/* Those that find no room are told later, unless they have their node by then. */
+static void tell_orders(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod_order *orders = cluster_pod_orders(c->cluster, &a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t pool = (size_t)orders[i].pod->pool;
+		if (!c->pools[pool]->told.has_size) /* who led before told them */
+			cluster_order_is_told(c->cluster, orders[i].pod);
+		else if (pool_may_act(c, pool) && is_accepted(c->groups[orders[i].group]) &&
+			 event_counts(c->events).waiting < TOLD_ORDERS_MOST)
+			tell_order(c, &orders[i]);
+	}
+	c->has_orders = false;
+}
+
+static void tell_accepted(struct controller *c)
+{
+	if (!c->has_orders)
+		return;
+	coming_tell(c);
+	tell_orders(c);
+}
+
+const struct actor orders_told_actor = { .needs_plan = true, .drive = tell_accepted };
+
 static void tell_unschedulable(struct controller *c)
 {
+	static const struct pool_event in_vain = { "NotTriggerScaleUp", "ScaleUp", true };
 	size_t count;
-	char uid[37];
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct pod_note *notes = cluster_pod_notes(c->cluster, &a, &count);
 
-	for (size_t i = 0; i < count && i < TOLD_PODS_MOST; i++) {
-		const struct pod *p = notes[i].pod;
-		pod_uid_text(p, uid);
-		events_tell(c->events, &(struct event){ .api_version = "v1",
-							.kind = "Pod",
-							.name_space = p->namespace,
-							.name = p->name,
-							.uid = uid,
-							.is_warning = true,
-							.reason = "NotTriggerScaleUp",
-							.action = "ScaleUp",
-							.note = notes[i].text });
-	}
+	for (size_t i = 0; i < count && i < TOLD_PODS_MOST; i++)
+		tell_pod(c, notes[i].pod, in_vain, notes[i].text);
 }
 
 void events_of_tick(struct controller *c)
 {
+	tell_orders(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		if (c->pools[i]->change.at == c->snapshot.now && c->pools[i]->told.has_size)
 			tell_size(c, i);

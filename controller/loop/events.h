@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct actor;
 struct controller;
 
 /* What events said of a pool last, so that only changes are told. */
@@ -29,3 +30,5 @@ struct pool_event {
 /* About a pool: its WarmPool, else what we scale, else its namespace. */
 void events_tell_pool(struct controller *c, size_t pool, struct pool_event what, const char *fmt, ...) PRINTF(4, 5);
 void events_of_tick(struct controller *c);
+/* Pods are told of machines as soon as a cloud took an order. */
+extern const struct actor orders_told_actor;

@@ -203,7 +203,13 @@ bool fleet_open_group(struct controller *c, size_t group, struct error *e)
 
 static void called(void *user, const struct node_group *g, const struct provider_call *call, millis from)
 {
-	trace_call(user, g, call, from);
+	struct controller *c = user;
+
+	trace_call(c, g, call, from);
+	if (call->verb != PROVIDER_GROW || call->error.kind != ERROR_NONE)
+		return;
+	c->has_orders = true;
+	act_soon(c);
 }
 
 static void heard(void *user, const struct start *s, const struct event_input *event, millis at)

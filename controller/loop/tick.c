@@ -44,11 +44,11 @@ static bool groups_are_idle(const struct controller *c)
 static const struct actor groups_actor = { .drive = drive_groups, .is_idle = groups_are_idle };
 
 /* In the order of driving. */
-enum { ACTORS = 10 };
+enum { ACTORS = 11 };
 static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor,	  &groups_actor,
 						    &drains_actor,	  &machine_cancels_actor, &workload_scale_actor,
 						    &headroom_actor,	  &activator_actor,	  &engine_moves_actor,
-						    &prefetch_actor };
+						    &prefetch_actor,	  &orders_told_actor };
 
 void tick_act(struct controller *c)
 {

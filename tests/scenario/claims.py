@@ -3,6 +3,7 @@
 allocates them to ResourceClaims, and nothing of it is in a node's allocatable resources. A serving pool and the default pool."""
 import json
 import os
+import re
 import time
 
 import stage
@@ -105,9 +106,21 @@ def serves(s):
             machines <= len(s.pods('chat')) + 2)
 
 
+def ordered_for(s, begun):
+    """Events that tell pods of a machine of any2."""
+    return [e for e in s.told('TriggeredScaleUp', 'a machine of node group any2 is on its way for it (WarmPool default, ', begun)
+            if e['about'] == 'Pod']
+
+
 def each_its_own(s):
+    begun = time.time()
     apply(s, deployment('solo', 5, {'resourceClaimTemplateName': 'one'}))
-    s.expect('five pods of no WarmPool with a claim each run', lambda: len(s.pods('solo')) == 5)
+    s.expect('each of five pods of no WarmPool with a claim of its own is told of its machine', lambda:
+             len({e['name'] for e in ordered_for(s, begun)}) == 5)
+    s.expect('and runs', lambda: len(s.pods('solo')) == 5)
+    s.check('it was told once', len(ordered_for(s, begun)) == 5)
+    one = s.must('kubectl', 'describe', 'pod', ordered_for(s, begun)[0]['name'], '-n', world.SPACE)
+    s.check('kubectl describe pod shows it', re.search('Normal +TriggeredScaleUp .* a machine of node group any2 is on its way for it', one))
     s.check(f"on three machines of two GPUs each ({len(s.group('any2')['machines'])})", len(s.group('any2')['machines']) == 3)
     had = devices(s)
     s.check('kube-scheduler gave each a device of its own', len(set(had)) == len(had) >= 5)

@@ -258,14 +258,173 @@ static void a_group_without_stock_gives_way_to_the_next(void **state)
 	ends_with_nothing();
 }
 
-/* By the uid, which is how `kubectl describe pod` finds its events. */
-static bool is_told(const struct object *pod, const char *part)
+/* Events on the pod by its uid, which is how `kubectl describe pod` finds them. */
+static int times_told(const struct object *pod, const char *reason, const char *part)
 {
+	int times = 0;
+
 	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
-		if (value_is(e->value, "reason", "NotTriggerScaleUp") &&
-		    value_is(e->value, "regarding>uid", pod->uid) && strstr(value_text(e->value, "note"), part))
-			return true;
-	return false;
+		times += value_is(e->value, "reason", reason) && value_is(e->value, "regarding>uid", pod->uid) &&
+			 strstr(value_text(e->value, "note"), part);
+	return times;
+}
+
+/* Over all pods of the job; `most`: of one. */
+static int orders_told(const char *job, const char *part, int *most)
+{
+	int all = 0;
+
+	*most = 0;
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		int times =
+			value_is(p->value, "metadata>labels>job", job) ? times_told(p, "TriggeredScaleUp", part) : 0;
+		all += times;
+		*most = times > *most ? times : *most;
+	}
+	return all;
+}
+
+static void expect_orders(const char *job, const char *part, int expected)
+{
+	int most, all = orders_told(job, part, &most);
+
+	if (all == expected && most <= 1)
+		return;
+	laws_print_trace(60);
+	fail_msg("%d events say '%s' of the pods of %s, %d of one; not %d", all, part, job, most, expected);
+}
+
+static void who_gets_a_machine_is_told_which_once(void **state)
+{
+	(void)state;
+	start(&both);
+	come("small", 3, 1);
+	pass(3 * SECOND);
+	expect_orders("small", "a machine of node group one is on its way for it (WarmPool rest, 3 of at most 6)", 3);
+	come("large", 1, 8);
+	pass(3 * SECOND);
+	expect_orders("large", "a machine of node group eight is on its way for it (WarmPool rest, 1 of at most 2)", 1);
+	pass(20 * MINUTE);
+	expect_orders("small", "", 3);
+	expect_orders("large", "1 of at most 2", 1);
+	leave("large");
+	come("sits", 2, 1); /* on the node that is there */
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("sits"), 2);
+	expect_orders("sits", "", 0);
+}
+
+static void what_the_cloud_refuses_is_not_told_as_ordered(void **state)
+{
+	(void)state;
+	start(&both);
+	one->faults.stock_out = -1;
+	one->faults.at_once = true;
+	come("j", 2, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 2);
+	expect_orders("j", "node group one", 0);
+	expect_orders("j", "node group eight", 2);
+}
+
+static bool is_taken(void)
+{
+	return look() || one->desired > 0;
+}
+
+/* It is asked again until it takes the order: nobody is told before. */
+static void what_the_cloud_has_not_taken_yet_is_not_told(void **state)
+{
+	(void)state;
+	start(&both);
+	one->faults.server_error = 6;
+	come("j", 1, 1);
+	pass(28 * SECOND); /* there are ticks meanwhile */
+	assert_int_equal(one->desired, 0);
+	expect_orders("j", "", 0);
+	assert_true(world_until(is_taken, 10 * MINUTE));
+	pass(20 * SECOND);
+	expect_orders("j", "node group one", 1);
+}
+
+/* Nothing is told of a machine that nobody may order. */
+static void who_only_watches_orders_nothing_and_says_so_to_nobody(void **state)
+{
+	static const struct replica_settings observing = { .manifest =
+								   "apiVersion: preheat.dev/v1alpha1\n"
+								   "kind: WarmPool\n"
+								   "metadata: { name: rest, namespace: infra }\n"
+								   "spec:\n"
+								   "  mode: observe\n"
+								   "  class: any\n"
+								   "  leadTime: { total: { p50: 150s, p95: 260s } }\n"
+								   "  nodeGroups:\n" GROUP("one", "1", "1", "6") };
+
+	(void)state;
+	start(&observing);
+	come("j", 2, 1);
+	pass(5 * MINUTE);
+	cloud_owner_sets(one, 2);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 2);
+	expect_orders("j", "", 0);
+}
+
+/* Within ten minutes as the same event, which then counts two. */
+static void a_machine_in_place_of_one_that_did_not_come_is_told_too(void **state)
+{
+	(void)state;
+	start(&both);
+	one->faults.never_registers = 1;
+	come("j", 1, 1);
+	pass(20 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	expect_orders("j", "node group one", 1);
+	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
+		if (value_is(e->value, "reason", "TriggeredScaleUp") && value_is(e->value, "regarding>kind", "Pod"))
+			assert_int_equal(value_int(e->value, "series>count"), 2);
+}
+
+/* While machines come another replica leads: who was told is told by nobody again, who comes then is. */
+static void a_new_leader_repeats_nothing(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 3, 1);
+	pass(20 * SECOND);
+	expect_orders("j", "", 3);
+	replica_stop(0);
+	replica_start(0, &both);
+	pass(40 * SECOND);
+	come("late", 1, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j") + world_job_running("late"), 4);
+	expect_orders("j", "", 3);
+	expect_orders("late", "", 1);
+}
+
+/* As fast as events go, in the order in which pods are served; what pools have to tell finds room beside them. */
+static void hundreds_are_told_as_fast_as_events_go(void **state)
+{
+	static const struct replica_settings many = { .manifest = ANY GROUP("eight", "8", "6", "60") };
+	int most;
+
+	(void)state;
+	world_end();
+	world_begin(7);
+	one = world_group("one", "rest", 1, 0, 6, 0);
+	eight = world_group("eight", "rest", 8, 0, 60, 0);
+	start(&many);
+	come("j", 400, 1);
+	pass(20 * SECOND);
+	assert_int_equal(eight->desired, 50);
+	assert_in_range(orders_told("j", "node group eight", &most), 40, 85);
+	assert_true(world_event_says("TriggeredScaleUp", "hot replicas"));
+	pass(60 * SECOND);
+	assert_in_range(orders_told("j", "node group eight", &most), 120, 205);
+	assert_int_equal(most, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 400);
 }
 
 static void pods_that_nothing_fits_are_told_so_and_buy_nothing(void **state)
@@ -277,7 +436,8 @@ static void pods_that_nothing_fits_are_told_so_and_buy_nothing(void **state)
 	come("huge", 3, 16);
 	pass(10 * MINUTE);
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		told += is_told(p, "wants 16 nvidia.com/gpu; largest node group eight has 8 per node");
+		told += times_told(p, "NotTriggerScaleUp",
+				   "wants 16 nvidia.com/gpu; largest node group eight has 8 per node") > 0;
 	assert_int_equal(told, 3);
 	leave("huge");
 	ends_with_nothing();
@@ -852,6 +1012,13 @@ int main(int argc, char **argv)
 		SCENARIO(a_pod_that_goes_before_its_machine_comes_leaves_none),
 		SCENARIO(a_pod_that_a_pool_adopts_is_served),
 		SCENARIO(a_group_without_stock_gives_way_to_the_next),
+		SCENARIO(who_gets_a_machine_is_told_which_once),
+		SCENARIO(what_the_cloud_refuses_is_not_told_as_ordered),
+		SCENARIO(what_the_cloud_has_not_taken_yet_is_not_told),
+		SCENARIO(who_only_watches_orders_nothing_and_says_so_to_nobody),
+		SCENARIO(a_machine_in_place_of_one_that_did_not_come_is_told_too),
+		SCENARIO(a_new_leader_repeats_nothing),
+		SCENARIO(hundreds_are_told_as_fast_as_events_go),
 		SCENARIO(pods_that_nothing_fits_are_told_so_and_buy_nothing),
 		SCENARIO(a_group_of_others_is_named_and_not_used),
 		SCENARIO(the_maximum_binds_and_is_told),

@@ -249,6 +249,32 @@ static void gets_what_it_needs(int64_t pods, bool is_loose)
 	assert_int_equal(most, pods);
 }
 
+static int64_t told_of_a_machine(void)
+{
+	int64_t count = 0;
+
+	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
+		count += value_is(e->value, "reason", "TriggeredScaleUp") &&
+			 value_is(e->value, "regarding>kind", "Pod") &&
+			 strstr(value_text(e->value, "note"), "a machine of node group train is on its way for it");
+	return count;
+}
+
+static void pods_of_a_pool_of_its_own_are_told_of_their_machines(void **state)
+{
+	static const struct world_job job = { "j", "train", 4, false, 1, NULL, 0 };
+
+	(void)state;
+	replica_start(0, &alone);
+	run(20 * SECOND);
+	world_job(&job);
+	run(10 * SECOND);
+	assert_int_equal(told_of_a_machine(), 4);
+	run(20 * MINUTE);
+	assert_int_equal(world_job_running("j"), 4);
+	assert_int_equal(told_of_a_machine(), 4);
+}
+
 static void a_job_of_three_gets_three(void **state)
 {
 	(void)state;
@@ -299,6 +325,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_scheduler_that_is_away_buys_nothing),
 		SCENARIO(a_scheduler_that_goes_away_holds_nothing),
 		SCENARIO(a_restart_does_not_forget_who_was_given_up),
+		SCENARIO(pods_of_a_pool_of_its_own_are_told_of_their_machines),
 		SCENARIO(a_job_of_three_gets_three),
 		SCENARIO(a_job_of_four_gets_four),
 		SCENARIO(four_pods_one_by_one_get_four),

@@ -591,6 +591,98 @@ static void a_later_life_does_not_try_it_either(void **state)
 	}
 }
 
+#define WITH(expression) EXACTLY("gpu.nvidia.com", ",'selectors':[{'cel':{'expression':'" expression "'}}]")
+
+/* A pod of a template's, with a claim of its own under a name of its own. */
+static void one_of_many(struct cluster *c, const char *name, const char *requests)
+{
+	CLEANUP(buf_release) struct buf claim = { 0 }, pod = { 0 };
+	buf_printf(&claim, CLAIM("%s", ",'ownerReferences':[{'kind':'Pod','name':'p','uid':'%s'}]", "%s", ""), name,
+		   name, name, requests);
+	buf_printf(&pod, WAITS_IN_VAIN("%s", "{'name':'gpu','resourceClaimName':'%s'}"), name, name, name);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, claim.text);
+	see_now(c, CLUSTER_PODS, pod.text);
+}
+
+/* Three for whom a machine came that did not help, and went. */
+static struct cluster *three_refused(void)
+{
+	struct cluster *c = cluster_with_group("gpu.nvidia.com");
+	node_comes(c);
+	one_of_many(c, "p1", REQUESTS(WITH("false")));
+	one_of_many(c, "p2", REQUESTS(WITH("false")));
+	one_of_many(c, "p3", REQUESTS(WITH("false")));
+	assert_int_equal(lacking_at(c, 3), 0);
+	assert_int_equal(lacking_at(c, 4), 0);
+	cluster_node_gone(c, object_uid_of("n1"), 1);
+	cluster_slice_gone(c, object_uid_of("s"), 1);
+	return c;
+}
+
+static void of_those_that_claim_the_same_one_is_tried_at_a_time(void **state)
+{
+	(void)state;
+	struct cluster *c = three_refused();
+	assert_int_equal(lacking_at(c, 5), 0);
+	assert_int_equal(lacking_at(c, 4 + 60), 1);
+	assert_int_equal(lacking_at(c, 5 + 60), 1);
+	cluster_pod_gone(c, object_uid_of("p1"), 1); /* the next has its turn */
+	assert_int_equal(lacking_at(c, 6 + 60), 1);
+	node_comes(c); /* nor does that one help */
+	assert_int_equal(lacking_at(c, 8 + 60), 0);
+	assert_int_equal(lacking_at(c, 9 + 60), 0);
+	cluster_node_gone(c, object_uid_of("n1"), 1);
+	cluster_slice_gone(c, object_uid_of("s"), 1);
+	assert_int_equal(lacking_at(c, 9 + 179), 0);
+	assert_int_equal(lacking_at(c, 9 + 180), 1);
+	cluster_free(c);
+}
+
+static void once_one_got_its_devices_all_that_claim_the_same_are_tried(void **state)
+{
+	(void)state;
+	struct cluster *c = three_refused();
+	assert_int_equal(lacking_at(c, 64), 1);
+	node_comes(c);
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("p1", OF_POD("p1"), REQUESTS(WITH("false")), ON("n") FOR("p1")));
+	see_now(c, CLUSTER_PODS, RUNS("p1", "n", NAMES("p1")));
+	assert_int_equal(nodes_lacking(c), 2);
+	assert_int_equal(lacking_at(c, 65), 2);
+	cluster_free(c);
+}
+
+/* One that comes later, too; one that claims something else, or may run elsewhere, is asked about for itself. */
+static void what_others_learned_counts_for_those_that_claim_the_same(void **state)
+{
+	(void)state;
+	struct cluster *c = three_refused();
+	assert_int_equal(lacking_at(c, 5), 0);
+	one_of_many(c, "p4", REQUESTS(WITH("false")));
+	assert_int_equal(lacking_at(c, 6), 0);
+	one_of_many(c, "q", REQUESTS(WITH("true")));
+	assert_int_equal(lacking_at(c, 7), 1);
+	one_of_many(c, "r", REQUESTS(WITH("false")) ",'constraints':[{'matchAttribute':'gpu.nvidia.com/numa'}]");
+	assert_int_equal(lacking_at(c, 8), 2);
+	cluster_free(c);
+}
+
+static void a_later_life_tries_one_at_a_time(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = three_refused();
+	const char *told = cluster_given_up(c, &a);
+	cluster_free(c);
+	c = cluster_with_group("gpu.nvidia.com");
+	one_of_many(c, "p1", REQUESTS(WITH("false")));
+	one_of_many(c, "p2", REQUESTS(WITH("false")));
+	one_of_many(c, "p3", REQUESTS(WITH("false")));
+	cluster_recall_given_up(c, arena_strdup(&a, told, strlen(told)), 1000000 + 5 * MINUTE);
+	assert_int_equal(lacking_at(c, 6), 0);
+	assert_int_equal(lacking_at(c, 64), 1);
+	cluster_free(c);
+}
+
 /* A device that was just given back may not have been looked at. */
 static void room_for_a_moment_refuses_nobody(void **state)
 {
@@ -868,6 +960,10 @@ int main(void)
 		cmocka_unit_test(machines_that_do_not_help_are_not_bought_again),
 		cmocka_unit_test(a_group_whose_machine_did_not_help_is_not_tried_for_an_hour),
 		cmocka_unit_test(a_later_life_does_not_try_it_either),
+		cmocka_unit_test(of_those_that_claim_the_same_one_is_tried_at_a_time),
+		cmocka_unit_test(once_one_got_its_devices_all_that_claim_the_same_are_tried),
+		cmocka_unit_test(what_others_learned_counts_for_those_that_claim_the_same),
+		cmocka_unit_test(a_later_life_tries_one_at_a_time),
 		cmocka_unit_test(room_for_a_moment_refuses_nobody),
 		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
 		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),

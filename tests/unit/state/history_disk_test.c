@@ -7,6 +7,8 @@
 #include "tests/unit/state/failing_disk.h"
 #include "tests/unit/state/history_made.h"
 
+#include <errno.h>
+
 enum { TICKS = 6, LAUNCHES = 3 };
 
 /* What the run was told to be recorded. */
@@ -168,11 +170,43 @@ static void a_full_disk_at_any_write_loses_nothing(void **state)
 	fail_at_each(SQLITE_FULL, true);
 }
 
+static ssize_t write_over_quota(int fd, const void *from, size_t len, off_t at)
+{
+	(void)fd;
+	(void)from;
+	(void)len;
+	(void)at;
+	errno = EDQUOT;
+	return -1;
+}
+
+/* As the kernel tells it: SQLite calls it an error of the disk, and after a commit keeps no number of it. */
+static void a_quota_that_is_used_up_is_no_room(void **state)
+{
+	struct history_setup setup = setup_of();
+	struct error e = { 0 };
+	struct made m;
+	struct history *h = history_create(&setup, &e);
+
+	(void)state;
+	assert_non_null(h);
+	make(&m, 0);
+	disk.usual->xSetSystemCall(disk.usual, "pwrite64", (sqlite3_syscall_ptr)write_over_quota);
+	assert_false(history_append(h, &m.snapshot, &m.plan, &e));
+	disk.usual->xSetSystemCall(disk.usual, "pwrite64", NULL);
+	assert_true(history_lacks_room(h));
+	assert_non_null(strstr(e.message, "the disk is full"));
+	assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	history_close(h);
+	remove_history(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_error_at_any_call_loses_nothing),
 		cmocka_unit_test(a_full_disk_at_any_write_loses_nothing),
+		cmocka_unit_test(a_quota_that_is_used_up_is_no_room),
 	};
 
 	disk_begin();
