@@ -154,12 +154,13 @@ def disk_is_full(s, w, replicas):
 
 
 def lines_are_cut(s, w, replicas):
-    for way in faulty.Line.WAYS:
-        for peer in PEERS[:3]:  # a leader calls no other replica
-            cut_leader(s, w, replicas, peer, way)
-    for way in ('no connection', 'both are lost'):
-        for peer in (PEERS[0], PEERS[3]):  # nor a follower the others
-            cut_follower(s, w, replicas, peer, way)
+    """Each line and each way; every pair of the two is for worlds."""
+    api_server, cloud, model_servers, other_replica = PEERS
+    for peer, way in ((api_server, 'no connection'), (api_server, 'answers are lost'), (cloud, 'requests are lost'),
+                      (cloud, 'answers are lost'), (model_servers, 'both are lost')):
+        cut_leader(s, w, replicas, peer, way)
+    for peer, way in ((api_server, 'both are lost'), (other_replica, 'no connection')):
+        cut_follower(s, w, replicas, peer, way)
 
 
 def cut_leader(s, w, replicas, peer, way):

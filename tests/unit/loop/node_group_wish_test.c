@@ -47,13 +47,14 @@ static void what_others_ask_for_is_on_its_way(void **state)
 	assert_int_equal(t->g.wanted, 3);
 }
 
-/* The look before our growth shows that others grew by as many, and a machine: it may have come for them. */
+/* The look before our growth shows that others grew, and machines that were launched before we asked. */
 static void what_comes_as_others_raise_is_not_ours_alone(void **state)
 {
 	struct stage_of_test *t = *state;
+	millis asked_at = clock_of_wall(&t->clock, 500000) + SECOND; /* since the machines were launched */
 
 	played_run(t, 2);
-	starts_ask(&starts, &(struct start){ .kind = START_COLD }, 1);
+	starts_ask(&starts, &(struct start){ .kind = START_COLD, .asked_at = asked_at }, 2);
 	assert_false(starts.items[0].is_found);
 	cloud.desired = 3;
 	played_add_machine(MACHINE_PENDING);
@@ -61,10 +62,15 @@ static void what_comes_as_others_raise_is_not_ours_alone(void **state)
 	const struct start *s = played_start_on("m2");
 	assert_non_null(s);
 	assert_true(s->is_found);
-	cloud.desired = 4;
 	played_add_machine(MACHINE_PENDING);
+	cloud.desired = 4;
 	played_look(t);
 	assert_true(played_start_on("m3")->is_found);
+	starts_ask(&starts, &(struct start){ .kind = START_COLD, .asked_at = asked_at - 2 * SECOND }, 1);
+	played_add_machine(MACHINE_PENDING);
+	cloud.desired = 5;
+	played_look(t);
+	assert_false(played_start_on("m4")->is_found); /* launched after we asked */
 }
 
 static void growth_counts_from_what_is_asked_for(void **state)
