@@ -214,8 +214,11 @@ static bool is_alike(const void *item, const void *key)
 
 static uint64_t asks_of(const struct cluster *c, const struct pod *p)
 {
-	const uintptr_t whose[] = { (uintptr_t)p->namespace, (uintptr_t)p->pool, p->is_placeholder };
-	return fnv1a_bytes(device_claims_mark(c, p), whose, sizeof whose);
+	uint64_t mark = device_claims_mark(c, p);
+
+	mark = fnv1a_bytes(mark, &p->namespace, sizeof p->namespace);
+	mark = fnv1a_bytes(mark, &p->pool, sizeof p->pool);
+	return p->is_placeholder ? ~mark : mark;
 }
 
 static struct alike *alike_of(const struct store *alikes, uint64_t asks)
