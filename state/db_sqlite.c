@@ -56,11 +56,15 @@ static int errno_of(sqlite3_file *file)
 	return number;
 }
 
-/* A quota is no other thing than a full disk to whoever reads it. Of a commit sqlite3_system_errno() knows nothing. */
+/* A quota is no other thing than a full disk to whoever reads it. Of a commit sqlite3_system_errno() knows nothing;
+ * what a file tells may be of an earlier call. */
 static bool is_over_quota(sqlite3 *handle)
 {
 	sqlite3_file *file = NULL, *log = NULL;
+	int number = sqlite3_system_errno(handle);
 
+	if (number)
+		return number == EDQUOT;
 	sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 	sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 	return errno_of(file) == EDQUOT || errno_of(log) == EDQUOT;

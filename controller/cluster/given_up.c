@@ -250,14 +250,17 @@ static void learn_from(const struct cluster *c, const struct pod *p, struct stor
 		learn(&of->known, &p->refusals->items[i]);
 }
 
-/* Whose turn it is has to be one that a machine may be bought for. */
-static bool may_be_tried(const struct placed *w)
+/* Whose turn it is has to be one that a machine of the group may be bought for. */
+static bool may_be_tried(const struct cluster *c, const struct placed *w, uint64_t group)
 {
-	return w->pod->trouble == POD_UNSCHEDULABLE && w->pod->given_up_until == 0 && w->placing != PLACING_INCOMPLETE;
+	bool has_place = w->placing == PLACING_THERE ||
+			 (w->placing == PLACING_COMING && w->group >= 0 && group_mark(c, w->group) != group);
+	return w->pod->trouble == POD_UNSCHEDULABLE && w->pod->given_up_until == 0 &&
+	       w->placing != PLACING_INCOMPLETE && !has_place;
 }
 
 /* In the order of the scheduler. */
-static void teach(const struct placed *w, struct alike *of, millis now)
+static void teach(const struct cluster *c, const struct placed *w, struct alike *of, millis now)
 {
 	struct pod *p = (struct pod *)(uintptr_t)w->pod;
 	if (p->refusals == NULL)
@@ -266,13 +269,14 @@ static void teach(const struct placed *w, struct alike *of, millis now)
 	for (size_t i = 0; i < REFUSALS_MOST; i++) {
 		const struct refusal *known = &of->known.items[i];
 		struct refusal *own = refusal_of(p->refusals, known->group);
-		if (known->group == 0)
+		bool is_learning = own->since != 0 && own->count == 0; /* of another: it is told only once it knows */
+		if (known->group == 0 || (own->group != known->group && is_learning))
 			continue;
 		if (own->group != known->group)
 			*own = (struct refusal){ .group = known->group };
 		own->until = known->until;
 		own->count = known->count;
-		if (now >= own->until && of->tried[i] == NULL && may_be_tried(w))
+		if (now >= own->until && of->tried[i] == NULL && may_be_tried(c, w, known->group))
 			of->tried[i] = unit_of(w);
 		own->is_others_turn = now >= own->until && of->tried[i] != unit_of(w);
 	}
@@ -288,7 +292,7 @@ static void share_refusals(const struct cluster *c, const struct placement *p, m
 	for (size_t i = 0; alikes.count > 0 && i < p->count; i++) {
 		struct alike *of = alike_of(&alikes, asks_of(c, p->items[i].pod));
 		if (of != NULL)
-			teach(&p->items[i], of, now);
+			teach(c, &p->items[i], of, now);
 	}
 	store_release(&alikes);
 }
@@ -394,7 +398,7 @@ static bool take_group(char **line, uint64_t *out)
 	return *out != 0;
 }
 
-static void recall_refusals(struct pod *p, char *line, millis now)
+static void recall_refusals(const struct cluster *c, struct pod *p, char *line, millis now)
 {
 	uint64_t group;
 	int64_t until, count;
@@ -403,6 +407,7 @@ static void recall_refusals(struct pod *p, char *line, millis now)
 			return;
 		if (p->refusals == NULL)
 			p->refusals = xcalloc(1, sizeof *p->refusals);
+		p->refusals->asks = asks_of(c, p);
 		p->refusals->items[i] = (struct refusal){ .group = group,
 							  .until = until_of(until, count - 1, now),
 							  .count = (int)count };
@@ -423,7 +428,7 @@ static void recall_line(struct cluster *c, char *line, millis now)
 	p->tried_at = tried_at < now ? tried_at : now;
 	p->offered_at = now - offered_at < WAITING_GIVES_UP ? offered_at : 0;
 	p->was_silent = was_silent != 0;
-	recall_refusals(p, line, now);
+	recall_refusals(c, p, line, now);
 	if (p->node != NULL)
 		given_up_one_helped(c, p, p->shape, now);
 }

@@ -357,10 +357,12 @@ static enum start_kind comes_as(const struct machine *m)
 	return m->state == MACHINE_WAKING || m->state == MACHINE_STOPPING ? START_WAKE : START_COLD;
 }
 
-/* 0: the cloud does not tell. */
+/* Or woken; 0: the cloud does not tell, as EKS of machines in service. */
 static millis launched(const struct node_group *g, const struct machine *m)
 {
-	return m->launched_at > 0 ? clock_of_wall(g->context->clock, m->launched_at) : 0;
+	millis at = comes_as(m) == START_WAKE ? m->state_since : m->launched_at;
+
+	return at > 0 ? clock_of_wall(g->context->clock, at) : 0;
 }
 
 /* Of a group that others raised, what was launched before a start of ours was asked for may have come for them. */
@@ -732,10 +734,13 @@ void node_group_recall_contention(struct node_group *g)
 static void share_what_came(struct node_group *g)
 {
 	struct starts *s = g->context->starts;
+	millis looked_at = clock_now(g->context->clock) - (clock_mono(g->context->clock) - g->described_at);
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct machine *m = s->items[i].machine[0] ? node_group_machine(g, s->items[i].machine) : NULL;
-		s->items[i].is_found |= m && launched(g, m) <= s->items[i].asked_at;
+		struct start *t = &s->items[i];
+		const struct machine *m = t->machine[0] ? node_group_machine(g, t->machine) : NULL;
+		if (m)
+			t->is_found |= launched(g, m) ? launched(g, m) <= t->asked_at : t->bound_at >= looked_at;
 	}
 }
 

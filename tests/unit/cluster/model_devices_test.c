@@ -683,6 +683,27 @@ static void a_later_life_tries_one_at_a_time(void **state)
 	cluster_free(c);
 }
 
+/* The last of them, by its line, got its devices while nobody led. */
+static void what_helped_one_while_nobody_led_frees_the_others(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = three_refused();
+	const char *told = cluster_given_up(c, &a);
+	cluster_free(c);
+	c = cluster_with_group("gpu.nvidia.com");
+	node_comes(c);
+	for (int i = 1; i <= 3; i++) {
+		char name[] = { 'p', (char)('0' + i), '\0' };
+		one_of_many(c, name, REQUESTS(WITH("false")));
+	}
+	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("p3", OF_POD("p3"), REQUESTS(WITH("false")), ON("n") FOR("p3")));
+	see_now(c, CLUSTER_PODS, RUNS("p3", "n", NAMES("p3")));
+	cluster_recall_given_up(c, arena_strdup(&a, told, strlen(told)), 1000000 + 5 * MINUTE);
+	assert_int_equal(lacking_at(c, 6), 2);
+	cluster_free(c);
+}
+
 /* A device that was just given back may not have been looked at. */
 static void room_for_a_moment_refuses_nobody(void **state)
 {
@@ -964,6 +985,7 @@ int main(void)
 		cmocka_unit_test(once_one_got_its_devices_all_that_claim_the_same_are_tried),
 		cmocka_unit_test(what_others_learned_counts_for_those_that_claim_the_same),
 		cmocka_unit_test(a_later_life_tries_one_at_a_time),
+		cmocka_unit_test(what_helped_one_while_nobody_led_frees_the_others),
 		cmocka_unit_test(room_for_a_moment_refuses_nobody),
 		cmocka_unit_test(a_node_in_use_speaks_for_its_group_where_devices_are_counted),
 		cmocka_unit_test(a_claim_does_not_fit_where_there_are_no_devices),

@@ -73,6 +73,27 @@ static void what_comes_as_others_raise_is_not_ours_alone(void **state)
 	assert_false(played_start_on("m4")->is_found); /* launched after we asked */
 }
 
+/* EKS tells no time of machines in service: what a start of ours took before is as much ours as it was. */
+static void what_came_before_others_raise_stays_ours(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	played_ask(t, 1);
+	played_expect(PROVIDER_GROW, 3);
+	cloud.desired = 3;
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[2].launched_at = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_non_null(played_start_on("m2"));
+	clock_turn(&t->clock, MINUTE);
+	cloud.desired = 4;
+	played_look(t);
+	assert_true(node_group_is_raised(&t->g));
+	assert_false(played_start_on("m2")->is_found);
+}
+
 static void growth_counts_from_what_is_asked_for(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -518,6 +539,7 @@ int main(void)
 		CASE(a_wish_during_a_removal_stays),
 		CASE(growth_and_refill_are_both_asked_for),
 		CASE(what_comes_as_others_raise_is_not_ours_alone),
+		CASE(what_came_before_others_raise_stays_ours),
 		CASE(a_wish_after_a_failed_look_is_our_own),
 		CASE(what_others_do_meanwhile_is_added),
 		CASE(a_look_from_before_an_operation_settles_nothing),
