@@ -41,8 +41,8 @@ found 'provider prove: of the group named' 0 '--cluster-name c --nodepool-name t
 own=${account/'nodegroup: gpu,'/'nodegroup: gpu, autoScalingGroup: gpu-asg,'} tagged=${account/'nodegroup: gpu,'/'nodegroup: gpu, tags: \"pool=chat\",'}
 found 'provider prove: of an Auto Scaling group of ones own' 0 "ASG='gpu-asg'" "$own" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: EKS, which knows nothing of it, is not asked' 0 '^0$' "$own" 'preheat provider check -f p.yaml --prove </dev/null | grep -c "aws eks "; true'
-found 'provider prove: of a group by its tags' 0 '1 of 10: Which Auto Scaling group has all of the tags' "$tagged" 'preheat provider check -f p.yaml --prove </dev/null'
-found 'provider prove: the answers are kept' 0 '1 of 13 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
+found 'provider prove: of a group by its tags' 0 '1 of 11: Which Auto Scaling group has all of the tags' "$tagged" 'preheat provider check -f p.yaml --prove </dev/null'
+found 'provider prove: the answers are kept' 0 '1 of 14 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
 found 'provider prove: without account, subscription and keys' 0 '"answer":"yes","output":"arn:111122223333 REDACTED REDACTED 00000000-0000-0000-0000-000000000000' "$account" \
 	'printf "skip\nskip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
 refused 'provider prove: words that are no answer do not ask for ever' 2 'question auto-scaling-group: 1048576 bytes and no answer among them' "$account" 'yes maybe | preheat provider check -f p.yaml --prove'
@@ -51,7 +51,7 @@ found 'provider prove: what was answered before is kept' 0 '"id":"auto-scaling-g
 found 'provider prove: a word that is no answer is told' 0 'Kept as output. The answer is one of: one several none skip' "$account" 'printf "One\none\n" | preheat provider check -f p.yaml --prove'
 found 'provider prove: nor keys within other text' 0 '"output":"Credential=REDACTED/20261127/eu key REDACTED\. and REDACTED\. of 111122223333.*%3A111122223333%3A .*u0022REDACTED' "$account" \
 	'{ echo "Credential=AKIAIOSFODNN7EXAMPLE/20261127/eu key wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY. and AKIAIOSFODNN7EXAMPLE. of 1234-5678-9012"; printf "%%3A123456789012%%3A \\\\u0022AKIAIOSFODNN7EXAMPLE\n"; echo one; } | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
-found 'provider prove: a zero byte is a space' 0 '1 of 13 answers' "$account" 'printf "w\0x\none\n" | preheat provider check -f p.yaml --prove'
+found 'provider prove: a zero byte is a space' 0 '1 of 14 answers' "$account" 'printf "w\0x\none\n" | preheat provider check -f p.yaml --prove'
 refused 'provider prove: answers and manifest from one place' 2 'prove: -f - is standard input, where the answers come from; do: name a file' "$account" 'preheat provider check -f - --prove <p.yaml'
 refused 'provider prove: several groups' 2 'prove: found 2 times --group; allowed: one' "$account" 'preheat provider check -f p.yaml --prove -g g5 -g t4 </dev/null'
 refused 'provider prove: for programs' 2 'prove: found -o json; allowed: none' "$account" 'preheat provider check -f p.yaml --prove -o json </dev/null'
@@ -69,7 +69,7 @@ found 'provider prove: a sitting over AKS' 0 '^same$' "$account" "$prove -g t4 <
 found 'provider prove: a paste without an answer is told' 0 '^Not kept: what was pasted to question block-schedule, as no answer came behind it' "$account" "$prove -g g5 <'$proof/eks.answers'"
 back='here=$PWD; cd "$OLDPWD"; python3 -B tests/cli/proof.py "$here/kept.json"'
 found 'provider prove: read back' 0 'kept.json: 11 of 14 questions answered; open: describe-lag, ended-twice, block-schedule' "sed '' '$proof/eks.json' >kept.json" "$back"
-found 'provider prove: read back, of a group of ones own' 0 'kept.json: 1 of 10 questions answered; open: suspended-processes' "$own" "printf 'own\n' | preheat provider check -f p.yaml --prove --out kept.json >out; $back"
+found 'provider prove: read back, of a group of ones own' 0 'kept.json: 1 of 11 questions answered; open: suspended-processes' "$own" "printf 'own\n' | preheat provider check -f p.yaml --prove --out kept.json >out; $back"
 found 'provider prove: read back, all of it' 0 'kept.json: 10 of 10 questions answered; open: none' "sed '' '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: what the rig does not play' 1 'kept.json: delete-stopped: found both; the rig plays: first-only' "sed s/first-only/both/ '$proof/aks.json' >kept.json" "$back"
 refused 'provider prove: cut in two' 2 'kept.json: found no JSON: .*; allowed: a whole file' "sed '5,\$d' '$proof/aks.json' >kept.json" "$back"

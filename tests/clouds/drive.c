@@ -24,7 +24,7 @@ struct id_text {
 struct line {
 	const char *provider, *verb, *group, *token, *pending;
 	struct decoded_text settings;
-	int64_t desired, timeout_ms;
+	int64_t desired, size, timeout_ms;
 	bool in_full;
 	struct decoded_list ids, unready;
 };
@@ -39,6 +39,7 @@ static const struct field line_fields[] = {
 	FIELD(struct line, pending, FIELD_STRING, "pending"),
 	FIELD(struct line, settings, FIELD_RAW, "settings"),
 	FIELD(struct line, desired, FIELD_INT, "desired"),
+	FIELD(struct line, size, FIELD_INT, "size"),
 	FIELD(struct line, timeout_ms, FIELD_INT, "timeout_ms"),
 	FIELD(struct line, in_full, FIELD_BOOL, "in_full"),
 	{ .path = "ids", .type = FIELD_LIST, .offset = offsetof(struct line, ids), .of = &id_record },
@@ -230,6 +231,7 @@ static void drive(const struct line *l, const char *settings)
 				   .settings = settings,
 				   .token = l->token,
 				   .desired = l->desired,
+				   .size = l->size,
 				   .ids = ids,
 				   .id_count = l->ids.count,
 				   .unready = unready,

@@ -165,7 +165,7 @@ node_objects() {
 		  nodeGroups:
 		    - { name: k, karpenter: { nodePool: gpu } }
 		    - { name: c, clusterApi: { machineDeployment: gpu, namespace: capi, label: pool, value: gpu } }
-		    - { name: e, external: { label: pool, value: gpu } }
+		    - { name: e, external: { label: pool, value: others } }
 	POOL
 	for denied in 10 0; do
 		"$preheat" provider check --kubeconfig "$scratch/account" -f "$scratch/pool.yaml" -o json >"$scratch/told" || :

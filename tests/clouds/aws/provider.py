@@ -178,7 +178,7 @@ def starts_given_up(drive):
 
 def standby(drive):
     pooled = {"warmPool": "autoScalingGroup"}
-    drive.done("standby", settings=pooled, token="w1", desired=2)
+    drive.done("standby", settings=pooled, token="w1", desired=2, size=drive.description()["desired"])
     d = drive.until("two stand by", lambda d: len(ids(d, "stopped")) == 2, settings=pooled)
     asleep = set(ids(d, "stopped"))
     drive.done("grow", settings=pooled, token="w2", desired=4)
@@ -187,7 +187,7 @@ def standby(drive):
     victim = ids(d, "running")[0]
     drive.done("stop", settings=pooled, token="w3", ids=[victim])
     drive.until("it stands by", lambda d: victim in ids(d, "stopped"), settings=pooled)
-    drive.done("standby", settings=pooled, token="w4", desired=0)
+    drive.done("standby", settings=pooled, token="w4", desired=0, size=drive.description()["desired"])
     drive.until("none stands by", lambda d: len(ids(d)) == len(ids(d, "running")) == d["desired"], settings=pooled)
     assert drive("standby", "g5-spot", settings=pooled, token="w5", desired=1)["kind"] != "ok"
 
@@ -195,10 +195,10 @@ def standby(drive):
 def node_groups_standby(drive):
     """A warm pool that EKS owns."""
     owned = {"warmPool": "nodegroup"}
-    update = drive.done("standby", settings=owned, token="n1", desired=1)["operation"]
+    update = drive.done("standby", settings=owned, token="n1", desired=1, size=drive.description()["desired"])["operation"]
     assert update
     drive.until("one stands by", lambda d: not d["is_busy"] and len(ids(d, "stopped")) == 1, settings=owned, pending=update)
-    update = drive.done("standby", settings=owned, token="n2", desired=0)["operation"]
+    update = drive.done("standby", settings=owned, token="n2", desired=0, size=drive.description()["desired"])["operation"]
     drive.until("none stands by", lambda d: not d["is_busy"] and len(ids(d)) == d["desired"], settings=owned, pending=update)
 
 
