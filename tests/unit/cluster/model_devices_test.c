@@ -604,14 +604,19 @@ static void one_of_many(struct cluster *c, const char *name, const char *request
 	see_now(c, CLUSTER_PODS, pod.text);
 }
 
+static void three_come(struct cluster *c)
+{
+	one_of_many(c, "p1", REQUESTS(WITH("false")));
+	one_of_many(c, "p2", REQUESTS(WITH("false")));
+	one_of_many(c, "p3", REQUESTS(WITH("false")));
+}
+
 /* Three for whom a machine came that did not help, and went. */
 static struct cluster *three_refused(void)
 {
 	struct cluster *c = cluster_with_group("gpu.nvidia.com");
 	node_comes(c);
-	one_of_many(c, "p1", REQUESTS(WITH("false")));
-	one_of_many(c, "p2", REQUESTS(WITH("false")));
-	one_of_many(c, "p3", REQUESTS(WITH("false")));
+	three_come(c);
 	assert_int_equal(lacking_at(c, 3), 0);
 	assert_int_equal(lacking_at(c, 4), 0);
 	cluster_node_gone(c, object_uid_of("n1"), 1);
@@ -674,9 +679,7 @@ static void a_later_life_tries_one_at_a_time(void **state)
 	const char *told = cluster_given_up(c, &a);
 	cluster_free(c);
 	c = cluster_with_group("gpu.nvidia.com");
-	one_of_many(c, "p1", REQUESTS(WITH("false")));
-	one_of_many(c, "p2", REQUESTS(WITH("false")));
-	one_of_many(c, "p3", REQUESTS(WITH("false")));
+	three_come(c);
 	cluster_recall_given_up(c, arena_strdup(&a, told, strlen(told)), 1000000 + 5 * MINUTE);
 	assert_int_equal(lacking_at(c, 6), 0);
 	assert_int_equal(lacking_at(c, 64), 1);
@@ -693,10 +696,7 @@ static void what_helped_one_while_nobody_led_frees_the_others(void **state)
 	cluster_free(c);
 	c = cluster_with_group("gpu.nvidia.com");
 	node_comes(c);
-	for (int i = 1; i <= 3; i++) {
-		char name[] = { 'p', (char)('0' + i), '\0' };
-		one_of_many(c, name, REQUESTS(WITH("false")));
-	}
+	three_come(c);
 	see_now(c, CLUSTER_RESOURCE_CLAIMS, CLAIM("p3", OF_POD("p3"), REQUESTS(WITH("false")), ON("n") FOR("p3")));
 	see_now(c, CLUSTER_PODS, RUNS("p3", "n", NAMES("p3")));
 	cluster_recall_given_up(c, arena_strdup(&a, told, strlen(told)), 1000000 + 5 * MINUTE);
