@@ -7,6 +7,7 @@
 #include "providers/aws/call.h"
 #include "providers/eks_group.h"
 #include "providers/eks_known.h"
+#include "providers/eks_probe.h"
 #include "providers/eks_together.h"
 #include "providers/exchange.h"
 #include "providers/text.h"
@@ -747,145 +748,16 @@ static bool decide_launched(struct eks_call *x, struct error *e)
 			  x->change.to_launch + x->base.call->launched);
 }
 
-/*
- * What our credentials may do, found without changing anything. EC2 Auto
- * Scaling and EKS have no dry run. But they ask for the permission before
- * they look at what is asked for, so a request that can have no effect (a
- * negative size, no machine, more at least than at most) tells: AccessDenied, or a
- * complaint about the request, which is then granted.
- */
-static const char no_instance[] = "i-00000000000000000", no_update[] = "00000000-0000-0000-0000-000000000000";
+/* --- what our credentials may do --- */
 
-static void probe_nodegroup(struct eks_call *x)
+static struct eks_probed probed_of(const struct eks_call *x)
 {
-	eks_nodegroup_path(&x->settings, &x->path);
+	return (struct eks_probed){ &x->settings, x->group, &x->seen.group, tells_by_template(x), is_block(x) };
 }
-
-static void probe_update(struct eks_call *x)
-{
-	eks_update_path(&x->settings, no_update, &x->path);
-}
-
-static void probe_config(struct eks_call *x)
-{
-	eks_config_path(&x->settings, &x->path);
-	buf_text(&x->body, "{\"scalingConfig\":{\"minSize\":2,\"maxSize\":1}}");
-}
-
-static void probe_group(struct eks_call *x)
-{
-	if (x->group)
-		eks_describe_groups(&x->group, 1, &x->body);
-	else
-		eks_find_group(x->settings.tags, x->settings.tag_count, &x->body);
-}
-
-static void probe_activities(struct eks_call *x)
-{
-	eks_describe_activities(x->group, 1, &x->body);
-}
-
-static void probe_size(struct eks_call *x)
-{
-	eks_set_size(x->group, -1, &x->body);
-}
-
-static void probe_protect(struct eks_call *x)
-{
-	eks_protect(x->group, (const char *const[]){ no_instance }, 1, true, &x->body);
-}
-
-static void probe_new(struct eks_call *x)
-{
-	eks_protect_new(x->group, true, &x->body);
-	buf_text(&x->body, "&MinSize=2&MaxSize=1");
-}
-
-static void probe_terminate(struct eks_call *x)
-{
-	eks_terminate(no_instance, &x->body);
-}
-
-static void probe_put_pool(struct eks_call *x)
-{
-	eks_put_pool(x->group, &(struct eks_pool_size){ .least = -1, .prepared = -2, .state = "Stopped" }, &x->body);
-}
-
-static void probe_launch(struct eks_call *x)
-{
-	eks_launch_instances(x->group, -1, NULL, "preheat-check", &x->body);
-}
-
-static void probe_template(struct eks_call *x)
-{
-	eks_describe_template(&x->seen.group, &x->body);
-}
-
-static void probe_reservation(struct eks_call *x)
-{
-	eks_describe_reservation("cr-00000000000000000", &x->body);
-}
-
-/* OF_NOTHING names what does not exist: policies that are bound to tags deny it whatever they grant. */
-enum probe_is {
-	A_GET = 1,
-	OF_GROUP = 2,
-	OF_NODEGROUP = 4,
-	OF_LAUNCHES = 8,
-	OF_NOTHING = 16,
-	OF_TEMPLATE = 32,
-	OF_BLOCK = 64,
-	OF_NEW = 128
-};
-
-static const struct probe {
-	const char *action;
-	/* Of enum probe_is; of a node group: to EKS, of a launch template: to EC2, else to Auto Scaling. */
-	unsigned is;
-	enum permission_need need;
-	void (*write)(struct eks_call *x);
-	const char *purpose;
-} probes[] = {
-	{ "eks:DescribeNodegroup", A_GET | OF_NODEGROUP, PERMISSION_ALWAYS, probe_nodegroup,
-	  "finds the Auto Scaling group of the node group" },
-	{ "autoscaling:DescribeAutoScalingGroups", 0, PERMISSION_ALWAYS, probe_group,
-	  "sees sizes and machines; nothing works without it" },
-	{ "autoscaling:DescribeScalingActivities", OF_GROUP, PERMISSION_ALWAYS, probe_activities,
-	  "learns of launches that failed, and why" },
-	{ "autoscaling:DescribeWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, pool_write,
-	  "sees machines that stand by; without it there is no standby" },
-	{ "autoscaling:DescribeLifecycleHooks", OF_GROUP, PERMISSION_HELPS, hooks_write,
-	  "learns how long a machine that ends runs on; without it half an hour is assumed" },
-	{ "autoscaling:DescribeInstanceRefreshes", OF_GROUP, PERMISSION_HELPS, refresh_write,
-	  "tells here of an instance refresh that goes on; nothing else asks for it" },
-	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
-	  "grows the group, and cancels what does not come" },
-	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
-	  "keeps Auto Scaling from choosing a machine to end" },
-	{ "autoscaling:UpdateAutoScalingGroup", OF_GROUP | OF_NEW, PERMISSION_ALWAYS, probe_new,
-	  "protects new machines by the group's own setting; only with protection: group" },
-	{ "autoscaling:TerminateInstanceInAutoScalingGroup", OF_GROUP | OF_NOTHING, PERMISSION_ALWAYS, probe_terminate,
-	  "removes a machine by name" },
-	{ "autoscaling:PutWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_put_pool,
-	  "sizes the warm pool of an Auto Scaling group; only for standby" },
-	{ "eks:UpdateNodegroupConfig", OF_NODEGROUP, PERMISSION_FOR_STANDBY, probe_config,
-	  "sizes the warm pool of a node group; only for standby" },
-	{ "eks:DescribeUpdate", A_GET | OF_NODEGROUP | OF_NOTHING, PERMISSION_FOR_STANDBY, probe_update,
-	  "sees when a warm pool's change is over; only for standby" },
-	{ "autoscaling:LaunchInstances", OF_GROUP | OF_LAUNCHES, PERMISSION_ALWAYS, probe_launch,
-	  "launches at once; only with launch: instances" },
-	{ "ec2:DescribeLaunchTemplateVersions", OF_TEMPLATE, PERMISSION_HELPS, probe_template,
-	  "finds the reservation of a Capacity Block (without it set reservedUntil), and whether images of machines "
-	  "that "
-	  "stand by lie on an instance store (without it they are taken to outlive a stop)" },
-	{ "ec2:DescribeCapacityReservations", OF_TEMPLATE | OF_BLOCK, PERMISSION_HELPS, probe_reservation,
-	  "reads when a Capacity Block ends; without it set reservedUntil" },
-};
-enum { PROBES = sizeof probes / sizeof *probes };
 
 static void add_permission(struct eks_call *x, enum permission_state state, const char *message)
 {
-	const struct probe *p = &probes[x->probe_at];
+	const struct eks_probe *p = eks_probe_at(x->probe_at);
 	struct provider_call *c = x->base.call;
 
 	c->permissions[c->permission_count++] =
@@ -895,25 +767,16 @@ static void add_permission(struct eks_call *x, enum permission_state state, cons
 /* To the next probe that can be asked. */
 static void skip_probes(struct eks_call *x)
 {
-	for (; x->probe_at < PROBES; x->probe_at++) {
-		const struct probe *p = &probes[x->probe_at];
-		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
-		    ((p->is & OF_TEMPLATE) && !tells_by_template(x)) || ((p->is & OF_BLOCK) && !is_block(x)) ||
-		    ((p->is & OF_NEW) && !x->settings.protects_new) ||
-		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
+	struct eks_probed of = probed_of(x);
+
+	for (const struct eks_probe *p; (p = eks_probe_at(x->probe_at)); x->probe_at++) {
+		if (!eks_probe_applies(p, &of))
 			continue;
-		if (x->group || !((p->is & OF_GROUP) || (p->write == probe_group && !x->settings.tag_count)))
+		if (eks_probe_is_possible(p, &of))
 			return;
 		add_permission(x, PERMISSION_UNKNOWN,
 			       "the Auto Scaling group is not known, so this could not be asked");
 	}
-}
-
-static void note_probe(struct eks_call *x, enum permission_state state, const char *message)
-{
-	add_permission(x, state, message);
-	x->probe_at++;
-	skip_probes(x);
 }
 
 static void identity_write(struct eks_call *x)
@@ -926,66 +789,58 @@ static bool identity_read(struct eks_call *x, struct error *e)
 {
 	struct provider_call *c = x->base.call;
 
-	c->permissions = arena_array(&c->arena, struct permission, PROBES);
+	c->permissions = arena_array(&c->arena, struct permission, EKS_PROBES);
 	skip_probes(x);
 	return eks_read_identity(x->request.response, x->request.response_len, &c->arena, &c->identity, e);
 }
 
 static bool probe_is_due(const struct eks_call *x)
 {
-	return x->probe_at < PROBES;
+	return eks_probe_at(x->probe_at) != NULL;
 }
 
 static void probe_write(struct eks_call *x)
 {
-	const struct probe *p = &probes[x->probe_at];
+	const struct eks_probe *p = eks_probe_at(x->probe_at);
+	struct eks_probed of = probed_of(x);
 
-	if (p->is & OF_NODEGROUP)
-		ask(x, AWS_EKS, p->is & A_GET ? "GET" : "POST", "");
-	if (p->is & OF_TEMPLATE)
-		ask(x, AWS_EC2, "POST", "/");
-	p->write(x);
+	ask(x, p->service, p->body ? "POST" : "GET", p->path ? "" : "/");
+	if (p->path)
+		p->path(&x->settings, &x->path);
+	if (p->body)
+		p->body(&of, &x->body);
+}
+
+static bool probe_forgives(struct eks_call *x, const struct error *e)
+{
+	const char *message;
+	enum permission_state state = eks_probe_judge(eks_probe_at(x->probe_at), e, &message);
+
+	add_permission(x, state, message);
+	x->probe_at++;
+	skip_probes(x);
+	return true;
 }
 
 /* What some answers tell of the group serves the probes that follow. */
 static bool probe_read(struct eks_call *x, struct error *e)
 {
 	const struct aws_call *r = &x->request;
-	const struct probe *p = &probes[x->probe_at];
+	enum eks_probe_tells tells = eks_probe_at(x->probe_at)->tells;
 	const char *name;
 	struct error ignored;
 
 	(void)e;
-	if (p->write == probe_nodegroup &&
+	if (tells == TELLS_NODEGROUP &&
 	    eks_read_nodegroup(r->response, r->response_len, arena_of(x), &x->seen.nodegroup, &ignored))
 		x->group = x->seen.nodegroup.group;
-	if (p->write == probe_group && !x->group &&
+	if (tells == TELLS_GROUP && !x->group &&
 	    eks_read_found(r->response, r->response_len, arena_of(x), &name, &ignored))
 		x->group = name;
-	if (p->write == probe_group && x->group &&
+	if (tells == TELLS_GROUP && x->group &&
 	    !eks_read_group(r->response, r->response_len, x->group, arena_of(x), &x->seen.group, &ignored))
 		x->seen.group = (struct eks_group){ 0 };
-	note_probe(x, PERMISSION_GRANTED, "");
-	return true;
-}
-
-static bool probe_forgives(struct eks_call *x, const struct error *e)
-{
-	const struct probe *p = &probes[x->probe_at];
-	bool is_complaint = e->kind == ERROR_INVALID || e->kind == ERROR_NOT_FOUND || e->kind == ERROR_CONFLICT ||
-			    e->kind == ERROR_QUOTA;
-
-	if (e->kind == ERROR_AUTH && (p->is & OF_NOTHING))
-		note_probe(x, PERMISSION_UNKNOWN,
-			   "denied for what does not exist, which a policy that is bound to tags does whatever it "
-			   "grants; it shows when it is first used");
-	else if (e->kind == ERROR_AUTH)
-		note_probe(x, PERMISSION_DENIED, e->message);
-	else if (is_complaint)
-		note_probe(x, PERMISSION_GRANTED, p->is & (A_GET | OF_GROUP) ? "" : e->message);
-	else
-		note_probe(x, PERMISSION_UNKNOWN, e->message);
-	return true;
+	return probe_forgives(x, &(struct error){ .kind = ERROR_NONE });
 }
 
 /* clang-format off */
