@@ -544,6 +544,7 @@ static void leave_at(struct eks_call *x, int64_t size)
 
 static bool decide(struct eks_call *x, struct error *e)
 {
+	x->seen.ended = eks_known_endings(known_of(x), now_of(x), arena_of(x), &x->seen.ended_count);
 	bool is_decided = eks_decide(&x->seen, &x->settings, x->base.call, arena_of(x), &x->change, e);
 
 	x->base.call->is_outdated = x->change.is_outdated;
@@ -645,6 +646,7 @@ static bool terminate_is_due(const struct eks_call *x)
 
 static void terminate_write(struct eks_call *x)
 {
+	eks_known_ended(known_of(x), x->change.victims[x->victim_at], now_of(x));
 	eks_terminate(x->change.victims[x->victim_at++], &x->body);
 }
 
@@ -941,6 +943,20 @@ static void describe(struct eks_call *x)
 		eks_tell_besides(&x->seen, &x->settings, arena_of(x), d);
 }
 
+/* Of a call that failed; what was refused to end stays for certain. */
+static void tell_ended(struct eks_call *x)
+{
+	struct provider_call *c = x->base.call;
+	enum error_kind kind = c->error.kind;
+	bool may_be_done = kind == ERROR_TIMEOUT || kind == ERROR_UNAVAILABLE || kind == ERROR_CANCELLED;
+	bool is_ending = x->victim_at && *x->plan && (*x->plan)->write == terminate_write;
+
+	c->ended = x->change.victims;
+	c->ended_count = x->victim_at - (is_ending && !may_be_done);
+	if (c->ended_count < x->victim_at)
+		eks_known_stays(known_of(x), x->change.victims[c->ended_count]);
+}
+
 static void finish(struct eks_call *x)
 {
 	struct provider_call *c = x->base.call;
@@ -949,6 +965,8 @@ static void finish(struct eks_call *x)
 		error_set(&c->error, ERROR_TIMEOUT, "not over within %" PRId64 " ms", x->base.deadline);
 	if (c->error.kind == ERROR_NONE && c->verb == PROVIDER_DESCRIBE)
 		describe(x);
+	if (c->error.kind != ERROR_NONE)
+		tell_ended(x);
 	exchange_finish(&x->base);
 }
 

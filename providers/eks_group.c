@@ -767,7 +767,8 @@ static void choose_victims(const struct deciding *d, bool (*is_meant)(const stru
 	x->to_release = arena_array(d->arena, const char *, d->call->id_count);
 	for (size_t i = 0; i < d->call->id_count; i++) {
 		const struct eks_instance *found = instance_named(g->instances, g->instance_count, d->call->ids[i]);
-		if (!found || !is_meant(found) || text_is_among(found->id, x->victims, x->victim_count))
+		if (!found || !is_meant(found) || text_is_among(found->id, x->victims, x->victim_count) ||
+		    text_is_among(found->id, d->seen->ended, d->seen->ended_count))
 			continue;
 		x->victims[x->victim_count++] = found->id;
 		if (found->is_protected)

@@ -15,6 +15,9 @@ struct eks_seen {
 	size_t activity_count;
 	millis now;	     /* as AWS's clock says */
 	int64_t told_before; /* number of the newest failure that an earlier look read; 0: none did */
+	/* Machines that were asked to end within LAG_MOST, whatever an older read shows. */
+	const char *const *ended;
+	size_t ended_count;
 	bool was_pool_denied;
 	bool sets_new;		      /* the settings want the group to protect what is new, and it may */
 	enum eks_warm_pool warm_pool; /* how it is sized, or to be made */

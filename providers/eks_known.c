@@ -33,6 +33,9 @@ void eks_known_release(struct eks_known *list)
 		next = k->next;
 		arena_release(&k->arena);
 		arena_release(&k->looked);
+		for (size_t i = 0; i < k->ended_count; i++)
+			free(k->ended[i].id);
+		free(k->ended);
 		free(k->settings);
 		free(k);
 	}
@@ -127,4 +130,37 @@ bool eks_known_has_moved(const struct eks_known *k, const struct eks_group *g)
 		stay += !eks_is_ending(&g->instances[i]) &&
 			bsearch(&g->instances[i].id, k->staying, k->staying_count, sizeof *k->staying, by_text);
 	return g->desired != k->desired || g->max != k->max || stay < k->staying_count;
+}
+
+static void forget_ended(struct eks_known *k, size_t at)
+{
+	free(k->ended[at].id);
+	k->ended[at] = k->ended[--k->ended_count];
+}
+
+void eks_known_ended(struct eks_known *k, const char *id, millis now)
+{
+	for (size_t i = k->ended_count; i-- > 0;)
+		if (k->ended[i].until <= now)
+			forget_ended(k, i);
+	k->ended = xgrow(k->ended, k->ended_count, &k->ended_room, sizeof *k->ended);
+	k->ended[k->ended_count++] = (struct eks_ended){ xstrdup(id), now + LAG_MOST };
+}
+
+void eks_known_stays(struct eks_known *k, const char *id)
+{
+	for (size_t i = k->ended_count; i-- > 0;)
+		if (!strcmp(k->ended[i].id, id))
+			forget_ended(k, i);
+}
+
+const char *const *eks_known_endings(const struct eks_known *k, millis now, struct arena *a, size_t *count)
+{
+	const char **ids = arena_array(a, const char *, k->ended_count);
+
+	*count = 0;
+	for (size_t i = 0; i < k->ended_count; i++)
+		if (k->ended[i].until > now)
+			ids[(*count)++] = text_keep(a, k->ended[i].id);
+	return ids;
 }

@@ -31,6 +31,11 @@ struct eks_known {
 	millis resized_after;
 	int resizer_asks;
 	char resized_by[320];
+	struct eks_ended {
+		char *id;
+		millis until;
+	} * ended; /* machines that were asked to end; an end that is refused is forgotten */
+	size_t ended_count, ended_room;
 	int64_t newest_failure;
 	millis emptied_asked_at; /* who set the size to 0 */
 	bool is_emptied;	 /* by a scheduled action, when that was asked */
@@ -57,6 +62,11 @@ void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, mil
 void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
 /* A look is over, at that moment of AWS's clock. */
 void eks_known_looked(struct eks_known *k, const struct eks_group *g, millis at);
+/* It is asked to end, or that is refused for certain: what the next calls take it to be until reads must show it. */
+void eks_known_ended(struct eks_known *k, const char *id, millis now);
+void eks_known_stays(struct eks_known *k, const char *id);
+/* Those of LAG_MOST, in the arena. */
+const char *const *eks_known_endings(const struct eks_known *k, millis now, struct arena *a, size_t *count);
 /* Since that: a size moved, as an update moves it, or a machine left, as an update that ends old machines first
  * (updateStrategy MINIMAL) moves none. */
 bool eks_known_has_moved(const struct eks_known *k, const struct eks_group *g);

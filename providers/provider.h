@@ -21,6 +21,9 @@ struct http;
 struct loop;
 struct provider;
 
+/* Reads of clouds catch up within seconds as a rule (docs/providers.md); none was heard of that took longer. */
+#define LAG_MOST (2 * MINUTE)
+
 enum machine_state {
 	MACHINE_PENDING, /* bought, not running yet */
 	MACHINE_RUNNING,
@@ -187,6 +190,10 @@ struct provider_call {
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
+	/* Of a removal or cancel that failed: machines that the cloud was asked to end one by one, and did not refuse
+	 * to: it said yes, or its answer was lost. NULL: none. */
+	const char *const *ended;
+	size_t ended_count;
 	/* The size is below the one that was decided on, so nothing was sent. Others lowered it, or the read was old: a
 	 * look tells. */
 	bool is_outdated;

@@ -108,11 +108,13 @@ static bool is_left_alone(const struct accepted_removal *r, const struct group_d
 	return r->verb == PROVIDER_CANCEL && m && m->state == MACHINE_RUNNING;
 }
 
-/* Of the machines that a call named one went at least: the rest was left alone. */
+/* Of the machines that a call named one went at least: the rest was left alone, as some do not stop, a cancel comes too
+ * late for some, and one operation may not end all. Where each is ended by a call of its own, all go. */
 static bool has_effect(const struct accepted *a, const struct group_description *d, int64_t call)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (a->removals[i].call == call && (a->removals[i].is_gone || !is_there(&a->removals[i], d)))
+		if (a->removals[i].call == call && (d->takes_turns || a->removals[i].verb != PROVIDER_REMOVE) &&
+		    (a->removals[i].is_gone || !is_there(&a->removals[i], d)))
 			return true;
 	return false;
 }

@@ -9,9 +9,6 @@
 #pragma once
 #include "providers/provider.h"
 
-/* Reads of clouds catch up within seconds as a rule (docs/providers.md); none was heard of that took longer. */
-#define LAG_MOST (2 * MINUTE)
-
 struct accepted_removal {
 	char *id;
 	enum provider_verb verb;

@@ -346,21 +346,23 @@ static void call_back(struct node_group *g)
 	end_intent(g, error_kind_name(ERROR_CANCELLED));
 }
 
-/* From now on reads must show it. Where a launch is counted from what they show, the same goes for one that may have
- * been accepted: to ask again too early would be to launch again. */
+/* From now on reads must show it. Where a launch is counted from what they show, or machines end one by one, the same
+ * goes for one that may have been accepted: to ask again too early would be to launch again, or to lower the size
+ * again. */
 static void note_accepted(struct node_group *g, const struct provider_call *c, int64_t launched)
 {
 	const struct operation *o = &g->operation;
+	bool is_done = c->error.kind == ERROR_NONE;
 	bool may_have_been =
 		c->error.kind != ERROR_CONFLICT && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
-	if (c->error.kind != ERROR_NONE && !launched && !(o->verb == PROVIDER_GROW && may_have_been))
+	if (!is_done && !launched && !c->ended_count && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
 	node_group_note_accepted(
 		g, &(struct accepted_call){ .verb = o->verb,
 					    .desired = launched ? o->desired - o->change + launched : o->desired,
-					    .ids = o->ids,
-					    .id_count = o->id_count,
+					    .ids = is_done ? o->ids : c->ended,
+					    .id_count = is_done ? o->id_count : c->ended_count,
 					    .size = o->size,
 					    .at = o->sent_at,
 					    .mono = clock_mono(g->context->clock) });
@@ -391,7 +393,7 @@ static void changed(struct provider_call *c)
 	struct error why = c->error;
 	bool is_cut = why.kind == ERROR_CANCELLED && !g->is_stopped;
 	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
-		       why.kind == ERROR_CONFLICT || is_cut;
+		       why.kind == ERROR_CONFLICT || is_cut || c->ended_count;
 	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
 
 	g->is_changing = false;

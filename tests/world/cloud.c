@@ -714,39 +714,6 @@ static const char *resize_standby(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
-static const char *end_some(struct cloud_group *g, struct cloud_call *c)
-{
-	bool is_cancel = !strcmp(c->verb, "cancel"), is_stop = !strcmp(c->verb, "stop");
-	bool only_stops = g->deallocates && !g->deletes_named;
-
-	for (size_t i = 0; i < c->id_count; i++) {
-		struct cloud_machine *m = cloud_find(c->ids[i]);
-		if (!m || m->group != g || m->step == STEP_TERMINATING)
-			continue;
-		if (is_cancel && m->step == STEP_RUNNING) {
-			m->is_spared = true;
-			continue;
-		}
-		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
-			continue;
-		if (only_stops && !m->is_to_run)
-			continue;
-		c->ended++;
-		if (is_stop || only_stops)
-			stop(m);
-		else
-			terminate(m);
-	}
-	for (size_t i = 0; is_cancel && c->asked >= 0 && i < g->refusal_count; i++)
-		for (struct cloud_refusal *r = &g->refusals[i]; r->is_to_run && r->count && g->desired > c->asked;) {
-			r->count--;
-			g->desired--;
-		}
-	return NULL;
-}
-
-/* A size below the one there is: what does not run yet goes first, and nothing that is protected; or those that the
- * wire chose. */
 /* Whom a lower size ends. Auto Scaling lets who is protected be; a scale set takes the highest numbers, and in several
  * zones whatever it likes, whether it serves or not. */
 static struct cloud_machine *choose_to_end(struct cloud_group *g)
@@ -766,6 +733,54 @@ static struct cloud_machine *choose_to_end(struct cloud_group *g)
 	return chosen;
 }
 
+/* What Auto Scaling does then nobody tells: here it lowers the size once more, and ends one by its own choice. */
+static void end_again(struct cloud_group *g, struct cloud_call *c)
+{
+	struct cloud_machine *chosen = cloud_awake(g) >= g->desired ? choose_to_end(g) : NULL;
+
+	if (chosen)
+		terminate(chosen);
+	else
+		g->desired--;
+	c->ended += chosen != NULL;
+}
+
+static const char *end_some(struct cloud_group *g, struct cloud_call *c)
+{
+	bool is_cancel = !strcmp(c->verb, "cancel"), is_stop = !strcmp(c->verb, "stop");
+	bool only_stops = g->deallocates && !g->deletes_named;
+
+	for (size_t i = 0; i < c->id_count; i++) {
+		struct cloud_machine *m = cloud_find(c->ids[i]);
+		if (m && m->group == g && m->step == STEP_TERMINATING && m->was_named && g->wire == CLOUD_EKS)
+			end_again(g, c);
+		if (!m || m->group != g || m->step == STEP_TERMINATING)
+			continue;
+		if (is_cancel && m->step == STEP_RUNNING) {
+			m->is_spared = true;
+			continue;
+		}
+		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
+			continue;
+		if (only_stops && !m->is_to_run)
+			continue;
+		c->ended++;
+		m->was_named = !is_stop && !only_stops;
+		if (is_stop || only_stops)
+			stop(m);
+		else
+			terminate(m);
+	}
+	for (size_t i = 0; is_cancel && c->asked >= 0 && i < g->refusal_count; i++)
+		for (struct cloud_refusal *r = &g->refusals[i]; r->is_to_run && r->count && g->desired > c->asked;) {
+			r->count--;
+			g->desired--;
+		}
+	return NULL;
+}
+
+/* A size below the one there is: what does not run yet goes first, and nothing that is protected; or those that the
+ * wire chose. */
 static const char *lower(struct cloud_group *g, struct cloud_call *c)
 {
 	g->refusal_count = 0;

@@ -30,6 +30,7 @@ struct cloud_machine {
 	bool has_run;	     /* else its first start is that of a new one, though it was stopped */
 	bool was_to_run;     /* it was bought or woken to serve */
 	bool is_spared;	     /* cancelled too late */
+	bool was_named;	     /* to end, and the size fell for it */
 	bool never_registers, has_no_device;
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */

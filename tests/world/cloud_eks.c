@@ -364,7 +364,7 @@ static void terminate_one(struct wire_call *c)
 		refuse(c, 400, "ValidationError");
 		return;
 	}
-	if (!m || m->step == STEP_TERMINATING) {
+	if (!m || (m->step == STEP_TERMINATING && (!m->was_named || c->is_again))) {
 		wire_answer(
 			c, 400, "Content-Type: text/xml",
 			"<ErrorResponse><Error><Code>ValidationError</Code><Message>Instance Id not found - No managed "

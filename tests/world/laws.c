@@ -764,6 +764,8 @@ static void look_at_victims(const struct cloud_call *c)
 		const struct object *node = world_node_of(c->ids[i]);
 		const struct node_life *n = node ? node->extra : NULL;
 		const struct cloud_machine *m = cloud_find(c->ids[i]);
+		if (m && m->step == STEP_TERMINATING && m->was_named && m->group->wire == CLOUD_EKS)
+			laws_break("ended_once", "%s of %s, which was named and ends already", c->verb, m->id);
 		if (!m || m->step == STEP_TERMINATING || (!is_shrinking(c) && m->step == STEP_RUNNING))
 			continue; /* it is left alone */
 		if (pod_at_work_on(c->ids[i]))

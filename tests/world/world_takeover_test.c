@@ -1,7 +1,7 @@
 /*
- * Another replica leads, or the same one once more, while the cloud's reads are old and what was launched last is in no
- * copy of the history, or of another time. The group launches by count (EKS, `launch: instances`), where what is not
- * known of would be launched again. Laws: what is bought is what was decided.
+ * The cloud's reads are old, and what was done last is not known: another replica leads, or the same one once more, and
+ * it is in no copy of the history, or of another time; or its answer was lost. The group launches by count (EKS,
+ * `launch: instances`), where what is not known of would be launched again. Laws: what is bought is what was decided.
  */
 #include "controller/web/published.h"
 #include "tests/world/lawful.h"
@@ -214,6 +214,56 @@ static void a_group_that_is_renamed_is_not_launched_again(void **state)
 	until(serves_five, 30 * MINUTE, "replicas for the traffic serve");
 }
 
+static bool is_down(void)
+{
+	return first->desired == 3 && world_is_at_rest();
+}
+
+/* Five serve, three are enough; so many answers of what ends them are lost. */
+static void shrink(struct cloud_reads reads, int lost)
+{
+	begin(0);
+	first->reads = reads;
+	until(serves_five, 30 * MINUTE, "replicas for the traffic serve");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	int64_t bought = first->bought;
+	chat->rate = 0;
+	first->faults.lost_answer = lost;
+	until(is_down, 3 * HOUR, "it comes down");
+	assert_int_equal(first->bought, bought);
+}
+
+/* Law: ended_once. */
+static void what_is_ended_and_not_answered_is_not_ended_again(void **state)
+{
+	(void)state;
+	shrink((struct cloud_reads){ MINUTE, false }, 1);
+	assert_int_equal(first->faults.lost_answer, 0);
+}
+
+static millis last_end;
+static int throttled;
+
+/* Of an operation that ends several the first is done. */
+static struct wire_fate throttle_a_second(const struct wire_call *c)
+{
+	if (!c->body || !strstr(c->body, "Action=TerminateInstance"))
+		return (struct wire_fate){ 0 };
+	first->faults.throttle = wire_now() - last_end < SECOND && !throttled;
+	throttled += first->faults.throttle;
+	last_end = wire_now();
+	return (struct wire_fate){ 0 };
+}
+
+static void what_is_ended_before_a_throttle_is_not_ended_again(void **state)
+{
+	(void)state;
+	last_end = throttled = 0;
+	wire_on_leave(throttle_a_second);
+	shrink((struct cloud_reads){ MINUTE, true }, 0);
+	assert_int_equal(throttled, 1);
+}
+
 static struct wire_fate refuse_replicas(const struct wire_call *c)
 {
 	return (struct wire_fate){ .is_refused = !strncmp(c->host, "http://replica-", 15) };
@@ -248,6 +298,8 @@ int main(int argc, char **argv)
 		SCENARIO(a_leader_whose_clock_was_ahead_is_believed),
 		SCENARIO(a_clock_that_is_put_right_hides_no_launch),
 		SCENARIO(a_group_that_is_renamed_is_not_launched_again),
+		SCENARIO(what_is_ended_and_not_answered_is_not_ended_again),
+		SCENARIO(what_is_ended_before_a_throttle_is_not_ended_again),
 		SCENARIO(who_hears_nothing_does_not_lead_on_an_old_memory),
 	};
 

@@ -86,14 +86,14 @@ static void standby_is_sized_where_the_pool_is(void **state)
 
 static void a_pool_that_eks_owns_follows_later(void **state)
 {
-	static const char *const ids[] = { "i-0a" };
+	static const char *const ids[] = { "i-0a", "i-0c" };
 	struct scene *s = *state;
 
 	account_settle(s, BY_NODEGROUP);
 	assert_int_equal(
-		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1), { NODEGROUP, OWNED, 0 },
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids + 1, .id_count = 1), { NODEGROUP, OWNED, 0 },
 		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("0", "5")), 0 },
-		    { END("i-0a"), "", 0 }, { CONFIG("4"), "ResourceInUseException", 409 }, ),
+		    { END("i-0c"), "", 0 }, { CONFIG("4"), "ResourceInUseException", 409 }, ),
 		ERROR_NONE);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STOP, .ids = ids, .id_count = 1),
 			     { READ, GROUP("0", "9", "2", HAS(SAFE("i-0a") SAFE("i-0b")) POOL("0", "0")), 0 },

@@ -720,7 +720,8 @@ static void groups_of_cluster_autoscaler_are_left_alone(void **state)
 
 static void removing_protects_the_others_first(void **state)
 {
-	static const char *const ids[] = { "i-0a", "i-0c", "i-0gone", "i-0t", "i-0a" };
+	static const char *const ids[] = { "i-0a", "i-0c", "i-0gone", "i-0t", "i-0a" }, *const others[] = { "i-0e",
+													    "i-0f" };
 	struct scene *s = *state;
 
 	account_settle(s, BY_NAME);
@@ -734,20 +735,41 @@ static void removing_protects_the_others_first(void **state)
 		    { PROTECT(ID("1", "i-0b")), "", 0 }, { END("i-0a"), "", 0 },
 		    { END("i-0c"), "ValidationError:Instance Id not found - No managed instance found", 400 }, ),
 		ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 2),
-			     { READ, GROUP("1", "5", "2", HAS(IN("i-0a") IN("i-0c"))), 0 }, ),
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = others, .id_count = 2),
+			     { READ, GROUP("1", "5", "2", HAS(IN("i-0e") IN("i-0f"))), 0 }, ),
 			 ERROR_INVALID);
 	assert_non_null(strstr(s->call.error.message, "below MinSize 1"));
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids + 2, .id_count = 1),
 			     { READ, GROUP("1", "5", "2", ""), 0 }, ),
 			 ERROR_NONE);
-	/* half done is told, and done again without harm */
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 2),
-			     { READ, GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0c"))), 0 }, { END("i-0a"), "", 0 },
-			     { END("i-0c"), "ScalingActivityInProgress:busy", 400 }, ),
+}
+
+/* Half done is told, with what was; again, on a read of before, the rest alone is ended. */
+static void what_ends_is_not_ended_again(void **state)
+{
+	static const char *const ids[] = { "i-0a", "i-0b", "i-0c" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 3, .size = 3),
+			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c"))), 0 },
+			     { END("i-0a"), "", 0 }, { END("i-0b"), "ScalingActivityInProgress:busy", 400 }, ),
 			 ERROR_CONFLICT);
 	assert_non_null(
 		strstr(s->call.error.message, "TerminateInstanceInAutoScalingGroup: ScalingActivityInProgress: busy"));
+	assert_int_equal(s->call.ended_count, 1);
+	assert_string_equal(s->call.ended[0], "i-0a");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 3, .size = 3),
+			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c"))), 0 },
+			     { END("i-0b"), "InternalFailure:who knows", 500 }, ),
+			 ERROR_UNAVAILABLE);
+	assert_int_equal(s->call.ended_count, 1);
+	assert_string_equal(s->call.ended[0], "i-0b");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 3, .size = 3),
+			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c"))), 0 },
+			     { END("i-0c"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.ended_count, 0);
 }
 
 /* Auto Scaling ends as many for them, and each that is named would lower it once more. */
@@ -780,7 +802,7 @@ static void a_size_that_others_lowered_is_not_lowered_again(void **state)
 
 static void removing_leaves_the_warm_pool_as_it_is(void **state)
 {
-	static const char *const ids[] = { "i-0a" }, *const standing[] = { "i-0w" };
+	static const char *const ids[] = { "i-0a", "i-0b", "i-0c" }, *const standing[] = { "i-0w" };
 	struct scene *s = *state;
 
 	account_settle(s, BY_NAME);
@@ -791,14 +813,14 @@ static void removing_leaves_the_warm_pool_as_it_is(void **state)
 		    { PUT("2", "4"), "", 0 }, { END("i-0a"), "", 0 }, ),
 		ERROR_NONE);
 	assert_int_equal(
-		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1),
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids + 1, .id_count = 1),
 		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("0", "3")), 0 },
-		    { PUT("0", "0"), "", 0 }, { END("i-0a"), "", 0 }, ),
+		    { PUT("0", "0"), "", 0 }, { END("i-0b"), "", 0 }, ),
 		ERROR_NONE);
 	assert_int_equal(
-		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1),
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids + 2, .id_count = 1),
 		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("2", "2")), 0 },
-		    { END("i-0a"), "", 0 }, ),
+		    { END("i-0c"), "", 0 }, ),
 		ERROR_NONE);
 	/* one that stands by cannot be named */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = standing, .id_count = 1),
@@ -1134,6 +1156,7 @@ int main(void)
 		TEST(groups_of_an_operator_are_left_alone),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),
 		TEST(removing_protects_the_others_first),
+		TEST(what_ends_is_not_ended_again),
 		TEST(a_size_that_others_lowered_is_not_lowered_again),
 		TEST(removing_leaves_the_warm_pool_as_it_is),
 		TEST(cancelling_reads_again_before_it_lowers),
