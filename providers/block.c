@@ -149,6 +149,13 @@ struct schema_label provider_node_label(enum provider_choice p, const struct blo
 				      *value || !b->is_trial ? value : group };
 }
 
+struct schema_label provider_own_name(enum provider_choice p, const struct block_record *r)
+{
+	const struct provider_block *b = provider_block(p);
+
+	return (struct schema_label){ b->own_name.key, b->own_name.key ? text_at(r, b->own_name.value_at) : "" };
+}
+
 /* Keys that are words of CEL stand between underscores. */
 static struct openapi_rule key_rule(const struct provider_block *b, const struct block_key *k, struct arena *a)
 {

@@ -154,6 +154,7 @@ const struct provider_block provider_block_eks = {
 	.check = check,
 	.read = read,
 	.label = { "eks.amazonaws.com/nodegroup", 0, offsetof(struct eks_block, nodegroup) },
+	.own_name = { "autoScalingGroup", offsetof(struct eks_block, auto_scaling_group) },
 	.sets_zone = true,
 	.capacity_label = "eks.amazonaws.com/capacityType",
 	.capacity_words = { "ON_DEMAND", "SPOT", "CAPACITY_BLOCK" },

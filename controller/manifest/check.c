@@ -884,10 +884,17 @@ static int by_label(const void *x, const void *y)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
+static void mark_group(struct marked_group *marked, size_t *count, struct schema_label label,
+		       const struct group_text *g, size_t index)
+{
+	if (label.key && *label.key && label.value && *label.value)
+		marked[(*count)++] = (struct marked_group){ label, g->name, g, index };
+}
+
 /* One group of the cloud under two names: its nodes would count for the first, and both would set its size. */
 static void check_one_name(struct draft *d, struct arena *a)
 {
-	struct marked_group *marked = arena_array(a, struct marked_group, d->group_count + 1);
+	struct marked_group *marked = arena_array(a, struct marked_group, 2 * d->group_count + 1);
 	size_t count = 0;
 
 	for (size_t i = 0; i < d->group_count; i++) {
@@ -895,9 +902,8 @@ static void check_one_name(struct draft *d, struct arena *a)
 		enum provider_choice p = (enum provider_choice)g->provider;
 		if (!g->name || !g->blocks[p].node)
 			continue;
-		struct schema_label label = provider_node_label(p, &g->blocks[p], g->name);
-		if (label.key && *label.key && label.value && *label.value)
-			marked[count++] = (struct marked_group){ label, g->name, g, i };
+		mark_group(marked, &count, provider_node_label(p, &g->blocks[p], g->name), g, i);
+		mark_group(marked, &count, provider_own_name(p, &g->blocks[p]), g, i);
 	}
 	qsort(marked, count, sizeof *marked, by_label);
 	for (size_t i = 1; i < count; i++) {
@@ -906,7 +912,7 @@ static void check_one_name(struct draft *d, struct arena *a)
 		CLEANUP(buf_release) struct buf remedy = { 0 };
 		if (strcmp(m->label.key, first->label.key) != 0 || strcmp(m->label.value, first->label.value) != 0)
 			continue;
-		buf_printf(&found, "the nodes of node group %s, too: %s=%s", first->name, m->label.key, m->label.value);
+		buf_printf(&found, "the cloud's group of node group %s, too: %s=%s", first->name, m->label.key, m->label.value);
 		buf_printf(&remedy, "name it %s here, too: pools may share a node group", first->name);
 		schema_find(d->findings, m->text->blocks[m->text->provider].node, found.text,
 			    "each node group of the cloud under one name", remedy.text);

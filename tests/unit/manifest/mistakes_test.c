@@ -389,9 +389,12 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r } }, { name: h, eks: { cluster: c, "
 			 "nodegroup: ng, region: r } }"),
 		  6, 93, "spec.nodeGroups[1].eks",
-		  "found the nodes of node group g, too: eks.amazonaws.com/nodegroup=ng; allowed: each node group of "
-		  "the "
-		  "cloud under one name" },
+		  "found the cloud's group of node group g, too: eks.amazonaws.com/nodegroup=ng; allowed: each node "
+		  "group of the cloud under one name" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a } }, { name: h, "
+			 "eks: { cluster: c, nodegroup: other, region: r, autoScalingGroup: a } }"),
+		  6, 114, "spec.nodeGroups[1].eks",
+		  "found the cloud's group of node group g, too: autoScalingGroup=a; allowed" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a, tags: b } }"), 6,
 		  100, FIRST ".eks.tags", "tags beside autoScalingGroup" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, protection: group } }"), 6, 85,
