@@ -459,6 +459,7 @@ static void send(struct node_group *g)
 					    .change = o->verb == PROVIDER_GROW ? o->change : 0,
 					    .is_absolute = clock_mono(g->context->clock) - g->opened_at < LAG_MOST,
 					    .size = o->size,
+					    .has_grown = node_group_has_grown(g),
 					    .ids = o->ids,
 					    .id_count = o->id_count,
 					    .done = changed,

@@ -923,6 +923,11 @@ void node_group_note_accepted(struct node_group *g, const struct accepted_call *
 	accepted_note(&g->accepted, c);
 }
 
+bool node_group_has_grown(const struct node_group *g)
+{
+	return g->accepted.least >= 0 && clock_mono(g->context->clock) < g->accepted.least_until;
+}
+
 bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began)
 {
 	return accepted_shows(&g->accepted, d, began, g->last_failure) &&
@@ -1058,11 +1063,14 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 	return true;
 }
 
-/* What is asked for and never came is not wished any more. */
+/* What is asked for and never came is not wished any more. What comes in an operation may be in no list yet once that
+ * has ended. */
 static bool plan_cancel(struct node_group *g)
 {
 	int64_t alive = node_group_alive(g), desired = g->wanted + removals_counted(g);
 
+	if (g->seen.takes_turns && !g->seen.is_busy && node_group_has_grown(g))
+		return false;
 	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }

@@ -276,6 +276,8 @@ void node_group_recall_contention(struct node_group *g);
 void node_group_keep(struct node_group *g, const char *machine);
 
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
+/* The cloud accepted a growth within LAG_MOST. */
+bool node_group_has_grown(const struct node_group *g);
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
 /* Whether a look that began at `began` (clock_mono) may be taken: it shows all that was accepted, or should by now. */
 bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began);
