@@ -20,6 +20,8 @@ enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3 };
 
 /* What others write within it is one contest. */
 static const millis CONTEST = 30 * MINUTE;
+/* Pods that went may have had their machines ordered before. */
+static const millis ASKED_FOR = 30 * MINUTE;
 
 /* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
 static const millis RENEW_DEADLINE = 10 * SECOND + 30;
@@ -82,6 +84,10 @@ static struct {
 		millis undone[UNDONE]; /* when ours undid what others had set, by turns */
 		size_t undone_count;
 	} contests[WORLD_APPS];
+	struct asked_for {
+		int64_t pods;
+		millis at;
+	} asked_for[WORLD_APPS]; /* the most pods that there were within ASKED_FOR, of apps whose pods are the work */
 	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
 } laws;
 
@@ -612,6 +618,20 @@ static void look_at_plans(void)
 	}
 }
 
+/* What a plan has in mind is Preheat's own word; pods are not. */
+static void note_pods(void)
+{
+	for (size_t i = 0; world_app_at(i); i++) {
+		struct asked_for *a = &laws.asked_for[i];
+		int64_t count = 0;
+		for (const struct object *p = apiserver_first(KIND_POD); p && world_app_at(i)->is_idle; p = p->next)
+			count += value_is(p->value, "metadata>labels>app", world_app_at(i)->name) &&
+				 !value_is(p->value, "status>phase", "Succeeded");
+		if (count >= a->pods || wire_now() - a->at > ASKED_FOR)
+			*a = (struct asked_for){ count, wire_now() };
+	}
+}
+
 /* Without a node for longer than three times what one launch in twenty takes in these worlds: it is replaced, and ended
  * once the removals of its group are gathered and the group takes them. Or a call that ends it is on its way. */
 static bool is_given_up(const struct cloud_machine *m)
@@ -944,6 +964,24 @@ static void look_at_replacement(const struct cloud_call *c)
 	}
 }
 
+/* Where pods are the work each needs one machine at the most, whatever anybody plans. */
+static void look_at_pods(const struct cloud_call *c, int64_t machines)
+{
+	size_t app = app_number(c->group->pool);
+	int64_t least = 0;
+
+	if (!world_app_at(app) || !world_app_at(app)->is_idle || !c->launched || strcmp(c->verb, "grow") != 0)
+		return;
+	for (size_t i = 0; cloud_group_at(i); i++)
+		if (!strcmp(cloud_group_at(i)->pool, c->group->pool))
+			least += least_of_group(cloud_group_at(i), c->from);
+	int64_t most = laws.asked_for[app].pods * (laws.are_shared ? WORLD_REPLICAS : 1) + least;
+	if (machines > most)
+		laws_break("never_bought_twice",
+			   "%s: %" PRId64 " machines are asked for, and %" PRId64 " pods were there", c->group->pool,
+			   machines, laws.asked_for[app].pods);
+}
+
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
@@ -1012,6 +1050,7 @@ static void called(const struct cloud_call *c)
 	    now - released_unmarked(c) > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
+	look_at_pods(c, now);
 	look_at_least(c);
 	look_at_chosen(c);
 }
@@ -1020,6 +1059,7 @@ void laws_look(void)
 {
 	look_at_plans();
 	look_at_prefetches();
+	note_pods();
 	note_contests();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
