@@ -912,7 +912,8 @@ static void check_one_name(struct draft *d, struct arena *a)
 		CLEANUP(buf_release) struct buf remedy = { 0 };
 		if (strcmp(m->label.key, first->label.key) != 0 || strcmp(m->label.value, first->label.value) != 0)
 			continue;
-		buf_printf(&found, "the cloud's group of node group %s, too: %s=%s", first->name, m->label.key, m->label.value);
+		buf_printf(&found, "the cloud's group of node group %s, too: %s=%s", first->name, m->label.key,
+			   m->label.value);
 		buf_printf(&remedy, "name it %s here, too: pools may share a node group", first->name);
 		schema_find(d->findings, m->text->blocks[m->text->provider].node, found.text,
 			    "each node group of the cloud under one name", remedy.text);
