@@ -586,7 +586,7 @@ static const struct {
 };
 
 static size_t at; /* of the cases */
-static long number, every = 5;
+static long number, every = 11;
 static bool is_running;
 
 static long run_case(int code, bool fails_on, long n)
