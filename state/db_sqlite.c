@@ -18,6 +18,7 @@ struct db_sqlite {
 	struct db base;
 	sqlite3 *handle;
 	int lock;	 /* of the one writer; -1: only read */
+	int lock_errno;	 /* why there is none; 0: not so */
 	struct stat log; /* that is written; st_ino 0: none yet */
 };
 
@@ -56,18 +57,28 @@ static int errno_of(sqlite3_file *file)
 	return number;
 }
 
-/* A quota is no other thing than a full disk to whoever reads it. Of a commit sqlite3_system_errno() knows nothing;
- * what a file tells may be of an earlier call. */
-static bool is_over_quota(sqlite3 *handle)
+/* What the kernel said of the file or its log; it may be of an earlier call. */
+static bool was_told(sqlite3 *handle, int number)
 {
 	sqlite3_file *file = NULL, *log = NULL;
-	int number = sqlite3_system_errno(handle);
 
-	if (number)
-		return number == EDQUOT;
 	sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 	sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-	return errno_of(file) == EDQUOT || errno_of(log) == EDQUOT;
+	return errno_of(file) == number || errno_of(log) == number;
+}
+
+/* A quota is no other thing than a full disk to whoever reads it. Of a commit sqlite3_system_errno() knows nothing. */
+static bool is_over_quota(sqlite3 *handle)
+{
+	int number = sqlite3_system_errno(handle);
+
+	return number ? number == EDQUOT : was_told(handle, EDQUOT);
+}
+
+/* An EIO of the kernel's that SQLite tells as damage: the file may be whole, and who opens it again finds out. */
+static bool is_unread(sqlite3 *handle)
+{
+	return was_told(handle, EIO) || was_told(handle, ENXIO);
 }
 
 /* Says what a person can do about it; always false. */
@@ -75,6 +86,8 @@ static bool failed(struct db_sqlite *db, int code, struct error *e)
 {
 	if (code == SQLITE_IOERR_WRITE && is_over_quota(db->handle))
 		code = SQLITE_FULL;
+	else if ((code & 0xff) == SQLITE_CORRUPT && is_unread(db->handle))
+		code = SQLITE_IOERR;
 	db->base.lacks_room = code == SQLITE_FULL;
 	if (code == SQLITE_IOERR_SHORT_READ)
 		code = SQLITE_CORRUPT;
@@ -374,6 +387,11 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 	return true;
 }
 
+static bool knows_no_locks(int number)
+{
+	return number == ENOLCK || number == EOPNOTSUPP || number == EINVAL || number == ENOSYS;
+}
+
 /*
  * Two writers would each number their own ticks. The lock is flock's, which goes with the process; SQLite's own are
  * POSIX's, and the system drops those of a file when any descriptor of it is closed: so this one is opened before
@@ -382,14 +400,32 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 static bool lock_out_others(struct db_sqlite *db, struct error *e)
 {
 	db->lock = open(db->base.path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-	if (db->lock < 0)
-		return true; /* SQLite says why */
-	if (!flock(db->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) {
-		keep_all_private(db->base.path); /* SQLite makes its logs with the rights of the file */
-		return true;
+	if (db->lock < 0) {
+		db->lock_errno = errno;
+		return true; /* SQLite says more of why, where it cannot open it either */
 	}
-	return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db",
-			 db->base.path);
+	int why = flock(db->lock, LOCK_EX | LOCK_NB) ? errno : 0;
+	if (why == EWOULDBLOCK)
+		return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db",
+				 db->base.path);
+	db->lock_errno = why && !knows_no_locks(why) ? why : 0;
+	keep_all_private(db->base.path); /* SQLite makes its logs with the rights of the file */
+	return true;
+}
+
+/* Without a lock another may write it, too. */
+static bool is_locked(const struct db_sqlite *db, struct error *e)
+{
+	return !db->lock_errno || error_set(e, ERROR_UNAVAILABLE, "%s: %s", db->base.path, strerror(db->lock_errno));
+}
+
+/* SQLite deletes the log when it closes a file: of one that could not be opened it may not know what is in there. */
+static void keep_log(struct db_sqlite *db)
+{
+	int keeps = 1;
+
+	if (db->handle)
+		sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps);
 }
 
 static struct db *open_for_writing(struct db_sqlite *db, const struct db_schema *schema, struct error *e)
@@ -400,8 +436,9 @@ static struct db *open_for_writing(struct db_sqlite *db, const struct db_schema 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
 		failed(db, sqlite3_extended_errcode(db->handle), e);
-	else if (migrate(&db->base, schema, e))
+	else if (migrate(&db->base, schema, e) && is_locked(db, e))
 		return &db->base;
+	keep_log(db);
 	db_close(&db->base);
 	return NULL;
 }

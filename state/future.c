@@ -3,9 +3,9 @@
 #include "state/history_file.h"
 #include "state/level.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
-
-enum { ASIDE_MOST = 99 };
 
 /* The first tick that is later; *first -1 when none is. *is_all: no tick is not. */
 static bool find_first(struct history *h, millis now, int64_t *first, bool *is_all, struct error *e)
@@ -21,18 +21,6 @@ static bool find_first(struct history *h, millis now, int64_t *first, bool *is_a
 	*first = v[0];
 	*is_all = v[0] == v[1];
 	return true;
-}
-
-static bool free_name(const char *path, struct buf *name, struct error *e)
-{
-	for (int i = 1; i <= ASIDE_MOST; i++) {
-		buf_clear(name);
-		buf_printf(name, "%s.%d", path, i);
-		if (access(name->text, F_OK))
-			return true;
-	}
-	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
-			 path, path, ASIDE_MOST);
 }
 
 static bool copy_whole(struct history *h, const char *to, struct error *e)
@@ -104,13 +92,13 @@ bool history_put_future_aside(const char *path, millis now, struct buf *aside, s
 	bool is_all = false;
 
 	if (access(path, F_OK))
-		return true;
+		return errno == ENOENT || error_set(e, ERROR_UNAVAILABLE, "%s: %s", path, strerror(errno));
 	struct history *h = history_edit(path, e);
 	if (!h)
 		return false;
 	bool ok = find_first(h, now, &first, &is_all, e);
 	if (ok && first >= 0 && !is_all) {
-		bool is_copied = free_name(path, &name, e) && copy_whole(h, name.text, e);
+		bool is_copied = history_free_name(path, &name, e) && copy_whole(h, name.text, e);
 		ok = is_copied && cut(h, first, now, e);
 		if (ok)
 			buf_text(aside, name.text);

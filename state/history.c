@@ -1018,8 +1018,12 @@ static bool go_on(struct history *h, const struct history_setup *setup, struct e
 
 struct history *history_resume(const struct history_setup *setup, struct error *e)
 {
-	if (access(setup->path, F_OK))
-		return history_create(setup, e);
+	if (access(setup->path, F_OK)) {
+		if (errno == ENOENT)
+			return history_create(setup, e);
+		error_set(e, ERROR_UNAVAILABLE, "%s: %s", setup->path, strerror(errno));
+		return NULL;
+	}
 	if (!may_migrate(setup->path, e))
 		return NULL;
 	struct history *h = new_history();
@@ -1062,22 +1066,30 @@ static bool rename_both(const char *from, const char *to, struct error *e)
 	return rename_one(from, to, "", e) || (rename_one(to, from, "-wal", &second), false);
 }
 
+bool history_free_name(const char *path, struct buf *name, struct error *e)
+{
+	for (int i = 1; i <= ASIDE_MOST; i++) {
+		buf_clear(name);
+		buf_printf(name, "%s.%d", path, i);
+		if (!access(name->text, F_OK))
+			continue;
+		/* What cannot be looked at may be one, and is not written over. */
+		return errno == ENOENT || error_set(e, ERROR_UNAVAILABLE, "%s: %s", name->text, strerror(errno));
+	}
+	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
+			 path, path, ASIDE_MOST);
+}
+
 bool history_set_aside(const char *path, struct buf *name, struct error *e)
 {
 	CLEANUP(buf_release) struct buf free_name = { 0 };
 
 	if (db_is_address(path))
 		return db_set_cluster_aside(path, name, e);
-	for (int i = 1; i <= ASIDE_MOST; i++) {
-		buf_clear(&free_name);
-		buf_printf(&free_name, "%s.%d", path, i);
-		if (!access(free_name.text, F_OK))
-			continue;
-		buf_text(name, free_name.text);
-		return rename_both(path, free_name.text, e);
-	}
-	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
-			 path, path, ASIDE_MOST);
+	if (!history_free_name(path, &free_name, e))
+		return false;
+	buf_text(name, free_name.text);
+	return rename_both(path, free_name.text, e);
 }
 
 /* --- checkpoints: the policy's memory at some ticks, so that a replay need not start at the first --- */

@@ -103,6 +103,8 @@ bool history_save_usage(struct history *h, struct error *e) MUST_USE;
 /* history_read.c: just this row, which is a keyframe or follows the one read last. */
 bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
 bool history_mark(struct history *h, struct error *e) MUST_USE;
+/* A name beside it that nothing has, for what is set aside. */
+bool history_free_name(const char *path, struct buf *name, struct error *e) MUST_USE;
 /* For appending rows of another history; makes the file, and is ERROR_CONFLICT for one of another version. */
 /* With its logs. */
 void history_remove_file(const char *path);

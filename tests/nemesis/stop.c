@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,13 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { KEYS = 64, TIMERS = 4 };
+enum { KEYS = 64, TIMERS = 4, KINDS = 96 };
 static const int ANSWER_MS = 200; /* as long as a server of this machine may take */
 
 /* What a connection carries: by its socket, or by its SSL. */
@@ -32,8 +40,9 @@ static struct {
 	struct stop_seen *seen;
 	millis turned, slept; /* of all clocks; of those that run in suspend, beside */
 	struct carried carried[KEYS];
-	bool is_tls_write; /* within SSL_write() of a write */
-	long asked;	   /* requests that an answer may come to */
+	bool is_tls_write;	  /* within SSL_write() of a write */
+	long asked;		  /* requests that an answer may come to */
+	const char *kinds[KINDS]; /* of calls that were made */
 	struct {
 		timer_t id;
 		clockid_t clock;
@@ -43,9 +52,9 @@ static struct {
 } now;
 
 /* The library's own. */
-#define REAL(type, name, ...)             \
-	static type (*real)(__VA_ARGS__); \
-	if (!real)                        \
+#define REAL(name)                 \
+	static typeof(&name) real; \
+	if (!real)                 \
 	*(void **)&real = dlsym(RTLD_NEXT, #name)
 
 /* --- time --- */
@@ -54,7 +63,7 @@ static struct timespec real_time(clockid_t id)
 {
 	struct timespec t;
 
-	REAL(int, clock_gettime, clockid_t, struct timespec *);
+	REAL(clock_gettime);
 	real(id, &t);
 	return t;
 }
@@ -86,7 +95,7 @@ static void set_timer(size_t i)
 	struct itimerspec it = { 0 }, left = { 0 };
 	struct timespec at = now.timers[i].at, real_now = real_time(now.timers[i].clock);
 
-	REAL(int, timer_settime, timer_t, int, const struct itimerspec *, struct itimerspec *);
+	REAL(timer_settime);
 	if (!at.tv_sec && !at.tv_nsec) {
 		real(now.timers[i].id, 0, &it, NULL);
 		return;
@@ -126,10 +135,25 @@ static void stand_still(const char *where)
 		     now.stop.kind == STOP_MACHINE ? now.stop.lasts : 0);
 }
 
+static void count_kind(const char *name)
+{
+	size_t i = 0;
+
+	while (i < (size_t)now.seen->kinds && strcmp(now.kinds[i], name) != 0)
+		i++;
+	if (i == KINDS)
+		abort();
+	if (i == (size_t)now.seen->kinds) {
+		now.kinds[i] = name;
+		now.seen->kinds++;
+	}
+}
+
 static void point(const char *where)
 {
 	if (!now.is_on)
 		return;
+	count_kind(where);
 	long call = now.seen->calls++;
 	if (now.stop.kind != STOP_NOT && call == now.stop.at && !now.seen->has_stopped)
 		stand_still(where);
@@ -223,7 +247,7 @@ static void left(const char *text, long len)
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-	REAL(int, clock_gettime, clockid_t, struct timespec *);
+	REAL(clock_gettime);
 	if (!now.is_on)
 		return real(id, t);
 	point("clock_gettime");
@@ -244,7 +268,7 @@ time_t time(time_t *out)
 	return t.tv_sec;
 }
 
-/* libev asks for the time by number. */
+/* libev asks for the time by number, libcrypto for random bytes. */
 long syscall(long number, ...)
 {
 	va_list ap;
@@ -254,15 +278,20 @@ long syscall(long number, ...)
 	for (size_t i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	REAL(long, syscall, long, ...);
+	REAL(syscall);
 	if (number == SYS_clock_gettime)
 		return clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
-	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	point("syscall");
+	long got = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	int why = errno;
+	point("syscall");
+	errno = why;
+	return got;
 }
 
 int timer_settime(timer_t id, int flags, const struct itimerspec *it, struct itimerspec *old)
 {
-	REAL(int, timer_settime, timer_t, int, const struct itimerspec *, struct itimerspec *);
+	REAL(timer_settime);
 	if (!now.is_on)
 		return real(id, flags, it, old);
 	point("timer_settime");
@@ -280,26 +309,59 @@ int timer_settime(timer_t id, int flags, const struct itimerspec *it, struct iti
 	return 0;
 }
 
-ssize_t send(int fd, const void *bytes, size_t len, int flags)
+/* Bytes are to go out on a socket: whether they are of a write. */
+static bool before_bytes(const char *where, int fd, const void *bytes, size_t len)
 {
-	REAL(ssize_t, send, int, const void *, size_t, int);
-	if (!now.is_on)
-		return real(fd, bytes, len, flags);
 	bool is_write = now.is_tls_write || goes_out((uintptr_t)fd, bytes, len)->is_write;
-	before_send("send", is_write);
-	ssize_t sent = real(fd, bytes, len, flags);
+
+	before_send(where, is_write);
+	return is_write;
+}
+
+static ssize_t after_bytes(const char *where, const void *bytes, ssize_t sent, bool is_write)
+{
 	int why = errno;
+
 	if (is_write)
 		left(bytes, sent);
+	point(where);
 	errno = why;
-	point("send");
 	return sent;
+}
+
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+	REAL(send);
+	if (!now.is_on)
+		return real(fd, bytes, len, flags);
+	bool is_write = before_bytes("send", fd, bytes, len);
+	return after_bytes("send", bytes, real(fd, bytes, len, flags), is_write);
+}
+
+ssize_t sendto(int fd, const void *bytes, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
+{
+	REAL(sendto);
+	if (!now.is_on)
+		return real(fd, bytes, len, flags, to, to_len);
+	bool is_write = before_bytes("sendto", fd, bytes, len);
+	return after_bytes("sendto", bytes, real(fd, bytes, len, flags, to, to_len), is_write);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	static const struct iovec nothing = { .iov_base = "" };
+	REAL(sendmsg);
+	if (!now.is_on)
+		return real(fd, m, flags);
+	const struct iovec *first = m->msg_iovlen ? m->msg_iov : &nothing;
+	bool is_write = before_bytes("sendmsg", fd, first->iov_base, first->iov_len);
+	return after_bytes("sendmsg", first->iov_base, real(fd, m, flags), is_write);
 }
 
 int SSL_write(void *ssl, const void *bytes, int len);
 int SSL_write(void *ssl, const void *bytes, int len)
 {
-	REAL(int, SSL_write, void *, const void *, int);
+	REAL(SSL_write);
 	if (!now.is_on)
 		return real(ssl, bytes, len);
 	now.is_tls_write = goes_out((uintptr_t)ssl, bytes, (size_t)len)->is_write;
@@ -311,7 +373,7 @@ int SSL_write(void *ssl, const void *bytes, int len)
 int SSL_read(void *ssl, void *bytes, int room);
 int SSL_read(void *ssl, void *bytes, int room)
 {
-	REAL(int, SSL_read, void *, void *, int);
+	REAL(SSL_read);
 	int got = real(ssl, bytes, room);
 	if (now.is_on)
 		came_in((uintptr_t)ssl, bytes, got);
@@ -321,7 +383,7 @@ int SSL_read(void *ssl, void *bytes, int room)
 void SSL_free(void *ssl);
 void SSL_free(void *ssl)
 {
-	REAL(void, SSL_free, void *);
+	REAL(SSL_free);
 	if (now.is_on && ssl)
 		forget((uintptr_t)ssl);
 	real(ssl);
@@ -329,7 +391,7 @@ void SSL_free(void *ssl)
 
 ssize_t recv(int fd, void *bytes, size_t room, int flags)
 {
-	REAL(ssize_t, recv, int, void *, size_t, int);
+	REAL(recv);
 	point("recv");
 	ssize_t got = real(fd, bytes, room, flags);
 	int why = errno;
@@ -340,28 +402,105 @@ ssize_t recv(int fd, void *bytes, size_t room, int flags)
 	return got;
 }
 
-int socket(int family, int type, int protocol)
-{
-	REAL(int, socket, int, int, int);
-	point("socket");
-	int fd = real(family, type, protocol);
-	point("socket");
-	return fd;
-}
+/* Calls that are made as they are, and may be stood still at before and after. */
+#define STANDS_AT(type, name, params, ...)    \
+	type name params                      \
+	{                                     \
+		REAL(name);                   \
+		point(#name);                 \
+		type got = real(__VA_ARGS__); \
+		int why = errno;              \
+		point(#name);                 \
+		errno = why;                  \
+		return got;                   \
+	}
 
-int connect(int fd, const struct sockaddr *to, socklen_t len)
+STANDS_AT(int, socket, (int family, int type, int protocol), family, type, protocol)
+STANDS_AT(int, socketpair, (int family, int type, int protocol, int pair[2]), family, type, protocol, pair)
+STANDS_AT(int, connect, (int fd, const struct sockaddr *to, socklen_t len), fd, to, len)
+STANDS_AT(int, shutdown, (int fd, int how), fd, how)
+STANDS_AT(int, getsockname, (int fd, struct sockaddr *at, socklen_t *len), fd, at, len)
+STANDS_AT(int, getpeername, (int fd, struct sockaddr *at, socklen_t *len), fd, at, len)
+STANDS_AT(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), fd, level, name, value, len)
+STANDS_AT(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), fd, level, name, value, len)
+STANDS_AT(int, poll, (struct pollfd * fds, nfds_t count, int wait), fds, count, wait)
+STANDS_AT(int, epoll_create1, (int flags), flags)
+STANDS_AT(int, epoll_ctl, (int epoll, int what, int fd, struct epoll_event *event), epoll, what, fd, event)
+STANDS_AT(int, eventfd, (unsigned int count, int flags), count, flags)
+
+/* Files: those of SQLite, which asks for offsets of 64 bits by name, and ours. */
+STANDS_AT(ssize_t, read, (int fd, void *bytes, size_t room), fd, bytes, room)
+STANDS_AT(ssize_t, pread, (int fd, void *bytes, size_t room, off_t at), fd, bytes, room, at)
+STANDS_AT(ssize_t, pread64, (int fd, void *bytes, size_t room, off64_t at), fd, bytes, room, at)
+STANDS_AT(ssize_t, write, (int fd, const void *bytes, size_t len), fd, bytes, len)
+STANDS_AT(ssize_t, pwrite, (int fd, const void *bytes, size_t len, off_t at), fd, bytes, len, at)
+STANDS_AT(ssize_t, pwrite64, (int fd, const void *bytes, size_t len, off64_t at), fd, bytes, len, at)
+STANDS_AT(int, fsync, (int fd), fd)
+STANDS_AT(int, fdatasync, (int fd), fd)
+STANDS_AT(int, ftruncate, (int fd, off_t len), fd, len)
+STANDS_AT(int, ftruncate64, (int fd, off64_t len), fd, len)
+STANDS_AT(int, posix_fallocate, (int fd, off_t at, off_t len), fd, at, len)
+STANDS_AT(int, flock, (int fd, int what), fd, what)
+STANDS_AT(int, stat, (const char *path, struct stat *seen), path, seen)
+STANDS_AT(int, stat64, (const char *path, struct stat64 *seen), path, seen)
+STANDS_AT(int, lstat, (const char *path, struct stat *seen), path, seen)
+STANDS_AT(int, lstat64, (const char *path, struct stat64 *seen), path, seen)
+STANDS_AT(int, fstat, (int fd, struct stat *seen), fd, seen)
+STANDS_AT(int, fstat64, (int fd, struct stat64 *seen), fd, seen)
+STANDS_AT(int, statvfs, (const char *path, struct statvfs *seen), path, seen)
+STANDS_AT(int, access, (const char *path, int mode), path, mode)
+STANDS_AT(int, fchmod, (int fd, mode_t mode), fd, mode)
+STANDS_AT(int, fchown, (int fd, uid_t user, gid_t group), fd, user, group)
+STANDS_AT(int, unlink, (const char *path), path)
+STANDS_AT(int, rename, (const char *from, const char *to), from, to)
+STANDS_AT(int, linkat, (int from_dir, const char *from, int to_dir, const char *to, int flags), from_dir, from, to_dir,
+	  to, flags)
+STANDS_AT(ssize_t, readlink, (const char *path, char *out, size_t room), path, out, room)
+STANDS_AT(void *, mmap, (void *at, size_t len, int protection, int flags, int fd, off_t from), at, len, protection,
+	  flags, fd, from)
+STANDS_AT(void *, mmap64, (void *at, size_t len, int protection, int flags, int fd, off64_t from), at, len, protection,
+	  flags, fd, from)
+STANDS_AT(int, munmap, (void *at, size_t len), at, len)
+STANDS_AT(ssize_t, getrandom, (void *bytes, size_t len, unsigned int flags), bytes, len, flags)
+STANDS_AT(int, getentropy, (void *bytes, size_t len), bytes, len)
+STANDS_AT(int, usleep, (useconds_t wait), wait)
+STANDS_AT(int, timer_create, (clockid_t clock, struct sigevent *how, timer_t *id), clock, how, id)
+STANDS_AT(int, timer_delete, (timer_t id), id)
+
+/* One argument more, or none: passed on as it is. */
+#define STANDS_AT_MORE(name, params, ...)                       \
+	int name params                                         \
+	{                                                       \
+		va_list ap;                                     \
+		REAL(name);                                     \
+		va_start(ap, last);                             \
+		void *more = va_arg(ap, void *);                \
+		va_end(ap);                                     \
+		point(#name);                                   \
+		int got = real(__VA_ARGS__, more), why = errno; \
+		point(#name);                                   \
+		errno = why;                                    \
+		return got;                                     \
+	}
+
+STANDS_AT_MORE(open, (const char *path, int last, ...), path, last)
+STANDS_AT_MORE(open64, (const char *path, int last, ...), path, last)
+STANDS_AT_MORE(fcntl, (int fd, int last, ...), fd, last)
+STANDS_AT_MORE(fcntl64, (int fd, int last, ...), fd, last)
+
+int gettimeofday(struct timeval *restrict t, void *restrict zone)
 {
-	REAL(int, connect, int, const struct sockaddr *, socklen_t);
-	point("connect");
-	int code = real(fd, to, len), why = errno;
-	errno = why;
-	point("connect");
+	struct timespec got;
+
+	(void)zone;
+	int code = clock_gettime(CLOCK_REALTIME, &got);
+	*t = (struct timeval){ .tv_sec = got.tv_sec, .tv_usec = got.tv_nsec / 1000 };
 	return code;
 }
 
 int close(int fd)
 {
-	REAL(int, close, int);
+	REAL(close);
 	point("close");
 	if (now.is_on)
 		forget((uintptr_t)fd);
@@ -370,66 +509,10 @@ int close(int fd)
 	return code;
 }
 
-int getsockname(int fd, struct sockaddr *at, socklen_t *len)
-{
-	REAL(int, getsockname, int, struct sockaddr *, socklen_t *);
-	point("getsockname");
-	int code = real(fd, at, len);
-	point("getsockname");
-	return code;
-}
-
-int getpeername(int fd, struct sockaddr *at, socklen_t *len)
-{
-	REAL(int, getpeername, int, struct sockaddr *, socklen_t *);
-	point("getpeername");
-	int code = real(fd, at, len);
-	point("getpeername");
-	return code;
-}
-
-int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	REAL(int, getsockopt, int, int, int, void *, socklen_t *);
-	point("getsockopt");
-	int code = real(fd, level, name, value, len);
-	point("getsockopt");
-	return code;
-}
-
-int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
-{
-	REAL(int, setsockopt, int, int, int, const void *, socklen_t);
-	point("setsockopt");
-	int code = real(fd, level, name, value, len);
-	point("setsockopt");
-	return code;
-}
-
-int poll(struct pollfd *fds, nfds_t count, int wait)
-{
-	REAL(int, poll, struct pollfd *, nfds_t, int);
-	point("poll");
-	int ready = real(fds, count, wait);
-	point("poll");
-	return ready;
-}
-
-int epoll_ctl(int epoll, int what, int fd, struct epoll_event *event)
-{
-	REAL(int, epoll_ctl, int, int, int, struct epoll_event *);
-	point("epoll_ctl");
-	int code = real(epoll, what, fd, event);
-	int why = errno;
-	point("epoll_ctl");
-	errno = why;
-	return code;
-}
-
 /* What nobody answers any more is not waited for: the clocks are turned to when the wait would be over. */
 int epoll_wait(int epoll, struct epoll_event *events, int room, int wait)
 {
-	REAL(int, epoll_wait, int, struct epoll_event *, int, int);
+	REAL(epoll_wait);
 	if (!now.is_on)
 		return real(epoll, events, room, wait);
 	point("epoll_wait");

@@ -1,9 +1,10 @@
 /*
- * A process that stands still between any two of its calls to the C library:
- * those of libcurl, libev and OpenSSL and our own are linked over. To a
- * process a stop is only that its clocks have moved on: so they are turned,
- * and kernel timers that were due meanwhile fire, as they do before a process
- * that was stopped runs its next instruction. Waiting takes no time either.
+ * A process that stands still between any two of its system calls, as the C
+ * library makes them: those of libcurl, libev, OpenSSL and SQLite and our own
+ * are linked over. To a process a stop is only that its clocks have moved on:
+ * so they are turned, and kernel timers that were due meanwhile fire, as they
+ * do before a process that was stopped runs its next instruction. Waiting
+ * takes no time either.
  *
  * The law is looked at where bytes leave: none of a request that writes while
  * the lease is not ours, counted from when its last renewal was sent.
@@ -30,6 +31,7 @@ struct stop {
 /* What became of it; shared with whoever looks on. */
 struct stop_seen {
 	volatile long calls, sends, late; /* late: sends that broke the law */
+	volatile int kinds;		  /* of calls */
 	volatile bool has_stopped;
 	volatile millis ahead;	 /* of CLOCK_BOOTTIME: so far the clocks were turned */
 	volatile millis ends_at; /* of the lease, by CLOCK_BOOTTIME as we see it; 0: not ours */

@@ -101,6 +101,7 @@ static int stops(const char *name, const char *ca, long every, long first)
 	struct stop s = { .kind = STOP_NOT, .renew_deadline = RENEW, .lasts = 90 * SECOND };
 	int broken = !run(&s, ca);
 	long calls = all->seen.calls, runs = 0, lost = 0;
+	int kinds = all->seen.kinds;
 
 	if (all->won != 1 || all->lost != 1 || all->writes != CLUSTER_WRITES || broken)
 		stops_fail("without a stop it did not do each thing once");
@@ -111,8 +112,8 @@ static int stops(const char *name, const char *ca, long every, long first)
 			lost += all->lost > 1;
 			runs++;
 		}
-	printf("%s: %ld calls, %ld stops, the lease was lost in %ld, %d broke the law\n", name, calls, runs, lost,
-	       broken);
+	printf("%s: %ld calls of %d kinds, %ld stops, the lease was lost in %ld, %d broke the law\n", name, calls,
+	       kinds, runs, lost, broken);
 	fflush(stdout);
 	return broken + !lost;
 }

@@ -46,6 +46,8 @@ static struct cloud_group *first, *second;
 static int set_up(void **state)
 {
 	(void)state;
+	setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
 	world_begin(1);
 	first = world_group("first", "chat", 1, 0, 20, 1);
 	second = world_group("second", "chat", 1, 0, 20, 0);
@@ -103,6 +105,73 @@ static void reads_of_a_minute_ago_buy_nothing_twice(void **state)
 	int64_t changes = first->changes + second->changes;
 	grow_and_shrink(12); /* 11 where reads are fresh */
 	assert_true(first->changes + second->changes - changes < 40);
+}
+
+/* --- four pods, on EKS --- */
+
+/* %s: how it launches. */
+static const char train_format[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: train, namespace: llm }\n"
+	"spec:\n"
+	"  mode: act\n"
+	"  class: training\n"
+	"  objective: { queueWait: 15m, attainment: 95%% }\n"
+	"  workload: { selector: { matchLabels: { app: train } }, gpusPerReplica: 1 }\n"
+	"  signals: { engine: pods }\n"
+	"  nodeGroups:\n"
+	"    - { name: train, provider: eks, zone: z1, instanceType: g5.xlarge, gpusPerNode: 1, pricePerHour: 1, min: "
+	"0,\n"
+	"        max: 20, eks: { cluster: world, nodegroup: train, launch: %s, region: eu-west-1,\n"
+	"        endpoint: \"" CLOUD_AWS "\" } }\n"
+	"  leadTime: { total: { p50: 150s, p95: 260s } }\n"
+	"  scaleDown: { after: 4m }\n";
+
+static bool run_four(void)
+{
+	return world_job_running("j") == 4;
+}
+
+/* One leader, and what it describes is 60 s old, from before the pods came to long after they run. */
+static void four_pods_get_four(bool launches, bool is_loose)
+{
+	const struct world_job job = { "j", "train", 4, is_loose, 1, NULL, 0 };
+	char text[sizeof train_format + 20];
+	const struct replica_settings one = { .manifest = text, .elects = true };
+
+	world_end();
+	world_begin(3);
+	snprintf(text, sizeof text, train_format, launches ? "instances" : "capacity");
+	struct cloud_group *train = cloud_add(&(struct cloud_group){ .name = "train",
+								     .pool = "train",
+								     .zone = "z1",
+								     .instance_type = "g5.xlarge",
+								     .max = 20,
+								     .gpus = 1,
+								     .wire = CLOUD_EKS,
+								     .launches = launches,
+								     .reads = { MINUTE, false } },
+					      0);
+	replica_start(0, &one);
+	run(3 * MINUTE);
+	assert_int_equal(replica_leader(), 0);
+	int64_t changes = train->changes;
+	world_job(&job);
+	until(run_four, 15 * MINUTE, "all four run");
+	run(20 * MINUTE);
+	assert_int_equal(train->bought, 4);
+	assert_int_equal(train->desired, 4);
+	assert_int_equal(train->changes - changes, 1); /* one call */
+	assert_false(world_event_told("ForeignSizeChange"));
+	assert_false(world_event_told("GrowthHeld"));
+}
+
+static void four_pods_get_four_machines_on_reads_of_a_minute_ago(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		four_pods_get_four(i / 2, i % 2);
 }
 
 static void reads_out_of_order_buy_nothing_twice(void **state)
@@ -314,6 +383,7 @@ int main(int argc, char **argv)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(reads_of_a_minute_ago_buy_nothing_twice),
+		SCENARIO(four_pods_get_four_machines_on_reads_of_a_minute_ago),
 		SCENARIO(reads_out_of_order_buy_nothing_twice),
 		SCENARIO(a_restart_before_a_read_shows_it_buys_nothing_twice),
 		SCENARIO(another_leader_before_a_read_shows_it_buys_nothing_twice),

@@ -1,5 +1,6 @@
 /* A disk that others fill: the oldest ticks go, and what is decided goes on to be recorded and done. */
 #include "controller/web/published.h"
+#include "state/drain_record.h"
 #include "state/guard_record.h"
 #include "state/reserve.h"
 #include "tests/unit/state/failing_disk.h"
@@ -369,6 +370,109 @@ static void a_group_that_is_left_is_forgotten_once_there_is_room(void **state)
 	assert_false(is_recorded_as_guarded());
 }
 
+/* --- one call that fails during a drain --- */
+
+static bool is_marked(const struct object *node)
+{
+	const struct value *all = value_at(node->value, "metadata>annotations");
+
+	for (const struct value *a = all ? all->first : NULL; a; a = a->next)
+		if (!strcmp(a->key, "preheat.dev/draining"))
+			return true;
+	return false;
+}
+
+static int64_t count_marked(void)
+{
+	int64_t count = 0;
+
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
+		count += is_marked(n);
+	return count;
+}
+
+/* Whoever looks has a disk that is well. */
+static void assert_marks_are_recorded(void)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct failing_disk kept = disk;
+	struct drain_record *rows;
+	struct error e = { 0 };
+	size_t count;
+
+	disk.fails_at = 0;
+	struct history *h = history_open(replica_history(0), &e);
+	if (!h || !drain_record_marked(h, &a, &rows, &count, &e))
+		fail_msg("%s", e.message);
+	history_close(h);
+	disk.fails_at = kept.fails_at;
+	disk.changes = kept.changes;
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		bool is_recorded = !is_marked(n);
+		for (size_t i = 0; i < count && !is_recorded; i++)
+			is_recorded = !strcmp(rows[i].node, n->name);
+		if (!is_recorded)
+			fail_msg("change %ld fails: node %s is marked and in no row", disk.fails_at, n->name);
+	}
+}
+
+static int64_t marked; /* at the last look */
+static long first_change, last_change;
+
+/* Who ended, as what it cannot record it may not do, is started again. */
+static bool has_come_down(void)
+{
+	int64_t count = count_marked();
+
+	if (!replica_is_up(0))
+		replica_start(0, &alone);
+	if (count && !marked && !first_change)
+		first_change = disk.changes;
+	if (count != marked)
+		assert_marks_are_recorded();
+	marked = count;
+	last_change = disk.changes;
+	return is_small() && world_is_at_rest() && !count;
+}
+
+/* Grown, and with nothing more to do; then the change of that number fails. 0: none. */
+static void drain_where_fails(void **state, int code, long number)
+{
+	set_up(state);
+	disk.code = code;
+	disk.changes = disk.fails_at = marked = first_change = 0;
+	replica_start(0, &alone);
+	chat->rate = 4;
+	until(is_grown, HOUR);
+	until(world_is_at_rest, HOUR);
+	chat->rate = 0.2;
+	disk.changes = 0;
+	disk.fails_at = number;
+	disk.fails_on = false;
+	replicas_may_fail(code == SQLITE_IOERR);
+	until(has_come_down, 2 * HOUR);
+	run(5 * MINUTE);
+	assert_int_equal(count_marked(), 0);
+	replicas_may_fail(false);
+	disk.fails_at = 0;
+	tear_down(state);
+}
+
+static void whatever_fails_during_a_drain_no_mark_is_without_its_row(void **state)
+{
+	enum { BEFORE = 12, RUNS = 24 };
+	static const int codes[] = { SQLITE_FULL, SQLITE_IOERR };
+
+	for (size_t i = 0; i < 2; i++) {
+		drain_where_fails(state, codes[i], 0);
+		long from = first_change - BEFORE, to = last_change;
+		for (long n = 0; n < RUNS; n++) /* the first write of a row is among those before the first mark */
+			drain_where_fails(state, codes[i], n < BEFORE ? from + n : from + n * (to - from) / RUNS);
+	}
+	disk.code = SQLITE_OK;
+	set_up(state);
+}
+
 /* --- a follower's disk --- */
 
 static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
@@ -481,6 +585,8 @@ int main(int argc, char **argv)
 		SCENARIO(a_quota_that_leaves_nothing_is_waited_for),
 		SCENARIO(another_manifest_waits_for_room),
 		SCENARIO(a_group_that_is_left_is_forgotten_once_there_is_room),
+		cmocka_unit_test_setup_teardown(whatever_fails_during_a_drain_no_mark_is_without_its_row, NULL,
+						tear_down),
 		SCENARIO(a_followers_full_disk_is_its_own),
 		SCENARIO(a_follower_that_leads_on_a_full_disk_goes_on_once_there_is_room),
 		SCENARIO(a_followers_quota_is_its_own),

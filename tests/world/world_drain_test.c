@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -380,6 +381,110 @@ static void interrupted_on_the_clouds_every_mark_is_ended(void **state)
 	set_up(state);
 }
 
+/* --- the process ends --- */
+
+enum { NODES_MOST = 16 };
+static struct {
+	char names[NODES_MOST][64];
+	size_t count;
+} given_back, left_behind;
+
+static void list_marked(char names[NODES_MOST][64], size_t *count)
+{
+	*count = 0;
+	for (const struct object *n = apiserver_first(KIND_NODE); n && *count < NODES_MOST; n = n->next)
+		if (is_marked(n))
+			snprintf(names[(*count)++], sizeof *names, "%s", n->name);
+}
+
+/* Those of then that are there still; but for one on its way when the process was asked to end, no other. */
+static void assert_as_left_behind(const char *what, bool is_over)
+{
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		bool was_marked = false;
+		for (size_t i = 0; i < left_behind.count; i++)
+			was_marked |= !strcmp(left_behind.names[i], n->name);
+		if (is_over ? is_marked(n) != was_marked : was_marked && !is_marked(n))
+			fail_msg("%s: node %s is %smarked", what, n->name, was_marked ? "no more " : "");
+	}
+}
+
+static void lose_history(int who)
+{
+	static const char *const ends[] = { "", "-wal", "-shm", "-reserve", NULL };
+	char path[160];
+
+	for (const char *const *end = ends; *end; end++) {
+		snprintf(path, sizeof path, "%s%s", replica_history(who), *end);
+		unlink(path);
+	}
+}
+
+/* Who comes after the process that was asked to end. */
+static const struct {
+	const char *name;
+	int who;
+	bool forgets; /* with a history that holds nothing */
+} next_ones[] = { { "the next process", 0, false },
+		  { "the next process, on a new volume", 0, true },
+		  { "another replica", 1, false } };
+
+/* While nobody is there the marks stay as they are; whoever comes next ends them, and what they were for. */
+static void the_process_ends(void **state, size_t step, size_t next)
+{
+	char what[120];
+
+	go_to(state, step, false, 0);
+	snprintf(what, sizeof what, "cloud %zu: %s, after an end when a node was %s", cloud, next_ones[next].name,
+		 steps[step].name);
+	list_marked(left_behind.names, &left_behind.count);
+	replica_stop(0);
+	run(5 * SECOND);
+	assert_false(replica_is_up(0));
+	assert_as_left_behind(what, false);
+	list_marked(left_behind.names, &left_behind.count);
+	for (int i = 0; i < 20; i++) {
+		run(MINUTE);
+		assert_as_left_behind(what, true);
+	}
+	if (next_ones[next].forgets)
+		lose_history(0);
+	replica_start(next_ones[next].who, &objects);
+	until(is_down, 40 * MINUTE, what);
+	run(3 * MINUTE);
+	assert_true(is_down());
+	tear_down(state);
+}
+
+static void who_ends_leaves_its_marks_to_the_next(void **state)
+{
+	for (cloud = 0; cloud < CLOUDS; cloud++)
+		for (size_t next = 0; next < (cloud ? 1 : sizeof next_ones / sizeof *next_ones); next++)
+			for (size_t step = 0; step < STEPS; step++)
+				the_process_ends(state, step, next);
+	cloud = 0;
+	set_up(state);
+}
+
+/* As docs/deploy.md has it: the pools are deleted, and once no node is drained Preheat goes for good. */
+static void an_uninstall_after_the_pools_leaves_no_mark(void **state)
+{
+	for (cloud = 0; cloud < CLOUDS; cloud++)
+		for (size_t step = 0; step < STEPS; step++) {
+			go_to(state, step, false, 0);
+			delete_it();
+			until(nothing_is_marked, 12 * MINUTE, steps[step].name);
+			replica_stop(0);
+			for (int i = 0; i < 30; i++) {
+				run(MINUTE);
+				assert_true(nothing_is_marked());
+			}
+			tear_down(state);
+		}
+	cloud = 0;
+	set_up(state);
+}
+
 static void a_pool_that_comes_back_goes_on(void **state)
 {
 	(void)state;
@@ -456,12 +561,6 @@ static void a_budget_that_closes_during_a_drain_gives_the_node_back(void **state
 	until(is_down, 2 * HOUR, "it comes down");
 }
 
-enum { NODES_MOST = 16 };
-static struct {
-	char names[NODES_MOST][64];
-	size_t count;
-} given_back;
-
 static bool is_any_of_them_marked(void)
 {
 	for (size_t i = 0; i < given_back.count; i++)
@@ -478,10 +577,7 @@ static void a_restart_leaves_the_nodes_alone_that_were_given_back(void **state)
 	until(is_any_evicted, HOUR, "a pod was evicted");
 	set_budget("0");
 	until(is_blocked, 5 * MINUTE, "it is told");
-	given_back.count = 0;
-	for (const struct object *n = apiserver_first(KIND_NODE); n && given_back.count < NODES_MOST; n = n->next)
-		if (is_marked(n))
-			snprintf(given_back.names[given_back.count++], sizeof *given_back.names, "%s", n->name);
+	list_marked(given_back.names, &given_back.count);
 	assert_true(given_back.count > 0);
 	until(nothing_is_marked, 9 * MINUTE, "the nodes work again");
 	replica_kill(0);
@@ -546,6 +642,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(interrupted_at_any_step_every_mark_is_ended, NULL, tear_down),
 		cmocka_unit_test_setup_teardown(interrupted_on_the_clouds_every_mark_is_ended, NULL, tear_down),
+		cmocka_unit_test_setup_teardown(who_ends_leaves_its_marks_to_the_next, NULL, tear_down),
+		cmocka_unit_test_setup_teardown(an_uninstall_after_the_pools_leaves_no_mark, NULL, tear_down),
 		SCENARIO(a_pool_that_comes_back_goes_on),
 		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
 		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),
