@@ -874,26 +874,20 @@ static void check_budgets(struct draft *d, struct arena *a)
 }
 
 struct marked_group {
-	uint64_t hash; /* of the label */
+	uint64_t hash; /* of the label's value */
 	struct schema_label label;
 	const char *name;
 	const struct group_text *text;
 	size_t index;
 };
 
-static uint64_t hash_of(const struct schema_label *l)
-{
-	return fnv1a_text(fnv1a_text(FNV1A_START, l->key), l->value);
-}
-
 /* Equal ones side by side, in the order of their groups. */
 static int by_label(const void *x, const void *y)
 {
 	const struct marked_group *a = x, *b = y;
 
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
 	int order = strcmp(a->label.key, b->label.key);
+	order = order ? order : (a->hash > b->hash) - (a->hash < b->hash);
 	order = order ? order : strcmp(a->label.value, b->label.value);
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
@@ -902,7 +896,8 @@ static void mark_group(struct marked_group *marked, size_t *count, struct schema
 		       const struct group_text *g, size_t index)
 {
 	if (label.key && *label.key && label.value && *label.value)
-		marked[(*count)++] = (struct marked_group){ hash_of(&label), label, g->name, g, index };
+		marked[(*count)++] =
+			(struct marked_group){ fnv1a_text(FNV1A_START, label.value), label, g->name, g, index };
 }
 
 /* One group of the cloud under two names: its nodes would count for the first, and both would set its size. */
@@ -926,7 +921,8 @@ static void check_one_name(struct draft *d, struct arena *a)
 		CLEANUP(buf_release) struct buf remedy = { 0 };
 		if (strcmp(m->label.key, first->label.key) != 0 || strcmp(m->label.value, first->label.value) != 0)
 			continue;
-		buf_printf(&found, "the cloud's group of node group %s, too: %s=%s", first->name, m->label.key, m->label.value);
+		buf_printf(&found, "the cloud's group of node group %s, too: %s=%s", first->name, m->label.key,
+			   m->label.value);
 		buf_printf(&remedy, "name it %s here, too: pools may share a node group", first->name);
 		schema_find(d->findings, m->text->blocks[m->text->provider].node, found.text,
 			    "each node group of the cloud under one name", remedy.text);
