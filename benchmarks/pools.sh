@@ -48,7 +48,7 @@ measure() {
 
 # changes POOLS FOLDER: CPU time that changes of one pool, one after the other, cost beyond as long without any
 changes() {
-	local pools=$1 dir=$2 count=40 pid url idle busy begun i
+	local pools=$1 dir=$2 rounds=10 each=5 pid url idle=0 busy=0 begun i
 	url=$(free_address)
 	tests/rig/apply_crd.sh
 	for ((i = 0; i < 40; i++)); do kubectl create namespace "team-$i" >/dev/null; done
@@ -61,22 +61,26 @@ changes() {
 		kill -0 "$pid" || { cat "$dir/log" >&2; return 1; }
 		sleep 1
 	done
-	begun=$SECONDS
-	busy=$(cpu_of "$pid" change_pool "$count" "$dir/log")
-	idle=$(cpu_of "$pid" sleep $((SECONDS - begun)))
+	for ((i = 0; i < rounds; i++)); do # by turns, as the machine does other things; from tick to tick
+		change_pool "$((i * (each + 1)))" 1 "$dir/log"
+		begun=${EPOCHREALTIME/./}
+		busy=$((busy + $(cpu_of "$pid" change_pool "$((i * (each + 1) + 1))" "$each" "$dir/log")))
+		idle=$((idle + $(cpu_of "$pid" sleep $(((${EPOCHREALTIME/./} - begun) / 1000))e-3)))
+	done
 	printf '\n| pools | a change, ms of CPU |\n|---|---|\n| %s | %s |\n' "$pools" \
-		"$(awk -v busy="$busy" -v idle="$idle" -v n="$count" 'BEGIN { printf "%.1f", (busy - idle) / n }')"
+		"$(awk -v busy="$busy" -v idle="$idle" -v n=$((rounds * each)) 'BEGIN { printf "%.1f", (busy - idle) / n }')"
 	kill "$pid"
 	wait "$pid" || true
 }
 
-# change_pool TIMES LOG: each change is in force before the next
+# change_pool BEFORE TIMES LOG: each change is in force before the next; ends well after the tick that takes up the last
 change_pool() {
 	local i
-	for ((i = 1; i <= $1; i++)); do
+	for ((i = $1 + 1; i <= $1 + $2; i++)); do
 		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"scaleDown\":{\"after\":\"$((60 + i))s\"}}}" >/dev/null
-		until [ "$(grep -c manifest-in-force "$2")" -ge "$i" ]; do sleep 0.1; done
+		until [ "$(grep -c manifest-in-force "$3")" -ge "$i" ]; do sleep 0.1; done
 	done
+	sleep 0.3
 }
 
 # cpu_of PID COMMAND...: milliseconds of CPU that the process takes meanwhile

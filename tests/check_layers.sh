@@ -56,6 +56,8 @@ exceptions='
 controller/policy/decide.c stdlib.h
 controller/policy/policy_state.c stdlib.h
 controller/policy/policy_state.c base/alloc.h
+controller/policy/shadow.c stdlib.h
+controller/policy/shadow.c base/alloc.h
 controller/simulation/advice.c stdlib.h
 controller/simulation/calibrate.c stdlib.h
 controller/simulation/queue.c stdlib.h

@@ -13,6 +13,7 @@ harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__[a-z]*(div|mo
 # OBJECT SYMBOLS: what else an object may call
 exceptions='
 policy_state.c.o xcalloc|calloc|free
+shadow.c.o xcalloc|free
 '
 
 bad=0

@@ -182,6 +182,14 @@ enum { TOKEN_BYTES = 64 * 1024, ANSWER_BYTES = 256 * 1024 };
 #define PLUGIN_TIME   (60 * SECOND)
 #define EXPIRES_EARLY (10 * SECOND)
 
+struct credential_wait {
+	void (*done)(struct credential_wait *w); /* exactly once, from the loop */
+	void *user;
+	struct error error;		/* valid inside done() */
+	struct credential_shown *shown; /* valid inside done() when there is no error; held for the caller */
+	struct credential_wait *next;	/* private */
+};
+
 struct credential {
 	struct loop *loop;
 	const struct clock *clock;
@@ -480,6 +488,15 @@ static bool credential_refused(struct credential *c, const struct credential_sho
 	return true;
 }
 
+/* What a call needs only while it is under way: most of its size, and most calls are at rest. */
+struct api_request {
+	struct http_request http;
+	struct credential_wait wait;
+	struct buf url;
+	const char *headers[4];
+	char content_header[96];
+};
+
 enum { IDLE, WAITING /* for a credential */, SENDING, PAUSED /* before the next attempt */, ENDING };
 
 #define RETRY_FIRST   (250)
@@ -635,17 +652,20 @@ static void finish(struct api_call *c)
 {
 	struct api *a = c->api;
 	struct credential_shown *shown = c->shown;
+	struct api_request *request = c->request;
 	struct arena arena = c->arena;
 
 	timer_stop(&c->timer);
 	unlink_call(a, c);
-	buf_release(&c->url);
+	c->request = NULL;
 	c->shown = NULL;
 	c->arena = (struct arena){ 0 };
 	c->state = IDLE;
 	a->counts.failures += is_failure(c);
 	a->counts.barred += c->is_barred;
 	c->done(c);
+	buf_release(&request->url);
+	free(request);
 	arena_release(&arena);
 	credential_let_go(shown);
 }
@@ -687,7 +707,7 @@ static void took_too_long(struct timer *t)
 {
 	struct api_call *c = t->user;
 
-	credential_cancel(c->api->credential, &c->wait);
+	credential_cancel(c->api->credential, &c->request->wait);
 	error_set(&c->error, ERROR_TIMEOUT, "%s %s: the credential plug-in took too long", c->method, c->path);
 	end_soon(c);
 }
@@ -709,11 +729,11 @@ static void have_credential(struct credential_wait *w)
 static void wait_for_credential(struct api_call *c)
 {
 	c->state = WAITING;
-	c->wait = (struct credential_wait){ .done = have_credential, .user = c };
+	c->request->wait = (struct credential_wait){ .done = have_credential, .user = c };
 	c->timer.user = c;
 	if (c->deadline)
 		timer_start(c->api->loop, &c->timer, time_left(c) > 0 ? time_left(c) : 0, took_too_long);
-	credential_ask(c->api->credential, &c->wait);
+	credential_ask(c->api->credential, &c->request->wait);
 }
 
 static bool pass_chunk(struct http_request *r, const char *bytes, size_t len)
@@ -820,7 +840,7 @@ static void read_refusal(struct api_call *c)
 	snprintf(call, sizeof call, "%s %.*s", c->method, (int)strcspn(c->path, "?"), c->path);
 	status_read(c->response, c->response_len, &c->arena, &c->answer);
 	c->is_expired = c->status == 410;
-	c->retry_after = retry_after(http_header(&c->http, "Retry-After"), clock_now(&c->api->machine));
+	c->retry_after = retry_after(http_header(&c->request->http, "Retry-After"), clock_now(&c->api->machine));
 	if (!c->retry_after && c->answer.retry_after_seconds > 0 && c->answer.retry_after_seconds < 3600)
 		c->retry_after = c->answer.retry_after_seconds * SECOND;
 	c->api->counts.throttled += c->status == 429;
@@ -853,19 +873,20 @@ static void answered(struct http_request *r)
 static void fill_request(struct api_call *c)
 {
 	const struct api *a = c->api;
+	struct api_request *r = c->request;
 	size_t n = 0;
 
-	c->headers[n++] = c->takes_protobuf ? "Accept: " PROTOBUF ", application/json" : "Accept: application/json";
+	r->headers[n++] = c->takes_protobuf ? "Accept: " PROTOBUF ", application/json" : "Accept: application/json";
 	if (c->body) {
-		snprintf(c->content_header, sizeof c->content_header, "Content-Type: %s",
+		snprintf(r->content_header, sizeof r->content_header, "Content-Type: %s",
 			 c->content_type ? c->content_type : "application/json");
-		c->headers[n++] = c->content_header;
+		r->headers[n++] = r->content_header;
 	}
-	c->headers[n] = NULL;
-	c->http = (struct http_request){
+	r->headers[n] = NULL;
+	r->http = (struct http_request){
 		.method = c->method,
-		.url = c->url.text,
-		.headers = c->headers,
+		.url = r->url.text,
+		.headers = r->headers,
 		.bearer = c->shown->token,
 		.body = c->body,
 		.body_len = c->body && !c->body_len ? strlen(c->body) : c->body_len,
@@ -906,7 +927,7 @@ static void send_call(struct api_call *c)
 	c->attempts++;
 	a->counts.calls++;
 	fill_request(c);
-	http_start(a->http, &c->http);
+	http_start(a->http, &c->request->http);
 }
 
 void api_start(struct api *a, struct api_call *c)
@@ -924,8 +945,8 @@ void api_start(struct api *a, struct api_call *c)
 	c->retry = retry_make(RETRY_FIRST, RETRY_LONGEST, api_random(a, "retry"));
 	millis timeout = c->timeout || c->silence ? c->timeout : API_TIMEOUT;
 	c->deadline = timeout ? loop_now(a->loop) + timeout : 0;
-	buf_clear(&c->url);
-	buf_printf(&c->url, "%s%s", a->access->server, c->path);
+	c->request = xnew(struct api_request);
+	buf_printf(&c->request->url, "%s%s", a->access->server, c->path);
 	send_call(c);
 }
 
@@ -933,10 +954,10 @@ static void stop(struct api_call *c)
 {
 	switch (c->state) {
 	case SENDING:
-		http_cancel(&c->http);
+		http_cancel(&c->request->http);
 		return;
 	case WAITING:
-		credential_cancel(c->api->credential, &c->wait);
+		credential_cancel(c->api->credential, &c->request->wait);
 		break;
 	case PAUSED:
 		break;

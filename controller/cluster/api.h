@@ -35,14 +35,6 @@ struct credential_shown {
 	struct arena arena;
 };
 
-struct credential_wait {
-	void (*done)(struct credential_wait *w); /* exactly once, from the loop */
-	void *user;
-	struct error error;		/* valid inside done() */
-	struct credential_shown *shown; /* valid inside done() when there is no error; held for the caller */
-	struct credential_wait *next;	/* private */
-};
-
 /* What the API server says when it refuses: a Status object, and the error that it means to us. */
 
 struct api_cause {
@@ -127,15 +119,11 @@ struct api_call {
 	/* Private; zeroed at first. */
 	struct api *api;
 	struct api_call *next, *previous;
-	struct http_request http;
-	struct credential_wait wait;
+	struct api_request *request; /* while it is under way */
 	struct credential_shown *shown;
 	struct timer timer;
 	struct retry retry;
 	struct arena arena;
-	struct buf url;
-	const char *headers[4];
-	char content_header[96];
 	millis deadline;
 	int state;
 	bool is_cancelled, was_refused, has_chunks;

@@ -17,6 +17,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -828,11 +829,20 @@ static bool load_signals(const struct command *c, struct running *r, int *code)
 	return false;
 }
 
+/* What is large for a moment, such as the page of metrics of many pools, goes back to the system whole; by itself the
+ * allocator comes to keep it. */
+static void keep_little(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 4 << 20);
+}
+
 int run_process(const struct command *c, const struct run_request *q)
 {
 	struct running r = { .request = q, .clock = open_clock(q->speed) };
 	int code = EXIT_DONE;
 
+	keep_little();
 	set_up_log(q, &r.clock);
 	signal(SIGPIPE, SIG_IGN);
 	if (load_pools(c, &r, &code) && load_signals(c, &r, &code))

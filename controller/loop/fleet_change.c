@@ -65,14 +65,46 @@ static struct place *groups_by_name(const struct fleet_spec *fleet, struct arena
 	return places;
 }
 
-/* What its sources and calls are made from. */
+/* Mostly each stands where it stood; the search begins with the first that does not. */
+static void place_pools(struct fleet_map *m)
+{
+	const struct fleet_spec *was = &m->was->fleet, *now = &m->now->fleet;
+	const struct place *places = NULL;
+
+	for (size_t i = 0; i < was->pool_count; i++) {
+		const struct pool_spec *p = &was->pools[i], *q = &now->pools[i];
+		m->pools[i] = i;
+		if (i < now->pool_count && !strcmp(p->name, q->name) && !strcmp(p->namespace, q->namespace))
+			continue;
+		places = places ? places : pools_by_name(now, &m->arena);
+		m->pools[i] = find_place(places, now->pool_count, p->namespace, p->name);
+	}
+}
+
+static void place_groups(struct fleet_map *m)
+{
+	const struct fleet_spec *was = &m->was->fleet, *now = &m->now->fleet;
+	const struct place *places = NULL;
+
+	for (size_t i = 0; i < was->group_count; i++) {
+		const struct group_spec *g = &was->groups[i], *h = &now->groups[i];
+		m->groups[i] = i;
+		if (i < now->group_count && !strcmp(g->name, h->name) && !strcmp(g->provider, h->provider))
+			continue;
+		places = places ? places : groups_by_name(now, &m->arena);
+		m->groups[i] = find_place(places, now->group_count, g->provider, g->name);
+	}
+}
+
+/* What its sources and calls are made from. An object that was not read again is the same. */
 static bool is_same_pool(const struct fleet_map *m, size_t was, size_t now)
 {
 	const struct spec_text *a = &m->was->pools[was].spec, *b = &m->now->pools[now].spec;
 
-	return schema_equal(&workload_table, &a->workload, &b->workload) &&
-	       schema_equal(&signals_table, &a->signals, &b->signals) &&
-	       m->was->fleet.pools[was].objective_wait == m->now->fleet.pools[now].objective_wait;
+	return m->was->pools[was].node == m->now->pools[now].node ||
+	       (schema_equal(&workload_table, &a->workload, &b->workload) &&
+		schema_equal(&signals_table, &a->signals, &b->signals) &&
+		m->was->fleet.pools[was].objective_wait == m->now->fleet.pools[now].objective_wait);
 }
 
 static bool is_same_group(const struct controller *c, struct fleet_map *m, size_t was, size_t now)
@@ -84,25 +116,20 @@ static bool is_same_group(const struct controller *c, struct fleet_map *m, size_
 static void compare(const struct controller *c, const struct manifest *now, struct fleet_map *m)
 {
 	const struct fleet_spec *was = fleet_of(c);
-	size_t pools = now->fleet.pool_count, groups = now->fleet.group_count;
 
 	*m = (struct fleet_map){ .was = &c->manifest, .now = now };
-	const struct place *pool_places = pools_by_name(&now->fleet, &m->arena);
-	const struct place *group_places = groups_by_name(&now->fleet, &m->arena);
 	m->pools = arena_array(&m->arena, size_t, was->pool_count + 1);
 	m->groups = arena_array(&m->arena, size_t, was->group_count + 1);
 	m->pool_stays = arena_array(&m->arena, bool, was->pool_count + 1);
-	m->standby_first = arena_array(&m->arena, int64_t, groups + 1);
+	m->standby_first = arena_array(&m->arena, int64_t, now->fleet.group_count + 1);
 	m->group_stays = arena_array(&m->arena, bool, was->group_count + 1);
-	for (size_t i = 0; i < was->pool_count; i++) {
-		m->pools[i] = find_place(pool_places, pools, was->pools[i].namespace, was->pools[i].name);
+	place_pools(m);
+	place_groups(m);
+	for (size_t i = 0; i < was->pool_count; i++)
 		m->pool_stays[i] = m->pools[i] != NOWHERE && is_same_pool(m, i, m->pools[i]);
-	}
-	for (size_t i = 0; i < was->group_count; i++) {
-		m->groups[i] = find_place(group_places, groups, was->groups[i].provider, was->groups[i].name);
+	for (size_t i = 0; i < was->group_count; i++)
 		m->group_stays[i] =
 			m->groups[i] != NOWHERE && !c->groups[i]->is_stopped && is_same_group(c, m, i, m->groups[i]);
-	}
 }
 
 /* Which pods are a pool's, and what a node of a group is, may be asked of every pod and node there is. */

@@ -747,19 +747,24 @@ static int64_t check_membership(struct draft *d, const struct spec_text *s)
 	return room;
 }
 
+static void find_beyond(struct draft *d, const struct yaml_node *node, int64_t room)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	buf_printf(&allowed, "at most the %lld replicas that the pool's node groups can hold", (long long)room);
+	schema_find_key(d->findings, node, "min", NULL, allowed.text, "raise max of its node groups, or lower this");
+}
+
 static void check_room(struct draft *d, const struct spec_text *s, int64_t room)
 {
 	const struct headroom_text *h = &s->headroom;
 	const struct window_text *windows = h->schedule.items;
-	CLEANUP(buf_release) struct buf allowed = { 0 };
-	static const char remedy[] = "raise max of its node groups, or lower this";
 
-	buf_printf(&allowed, "at most the %lld replicas that the pool's node groups can hold", (long long)room);
 	if (h->node && h->min > room)
-		schema_find_key(d->findings, h->node, "min", NULL, allowed.text, remedy);
+		find_beyond(d, h->node, room);
 	for (size_t i = 0; i < h->schedule.count; i++)
 		if (windows[i].node && windows[i].min > room)
-			schema_find_key(d->findings, windows[i].node, "min", NULL, allowed.text, remedy);
+			find_beyond(d, windows[i].node, room);
 }
 
 static void check_groups(struct draft *d)
@@ -869,17 +874,20 @@ static void check_budgets(struct draft *d, struct arena *a)
 }
 
 struct marked_group {
+	uint64_t hash; /* of the label's value */
 	struct schema_label label;
 	const char *name;
 	const struct group_text *text;
 	size_t index;
 };
 
+/* Equal ones side by side, in the order of their groups. */
 static int by_label(const void *x, const void *y)
 {
 	const struct marked_group *a = x, *b = y;
-	int order = strcmp(a->label.key, b->label.key);
 
+	int order = strcmp(a->label.key, b->label.key);
+	order = order ? order : (a->hash > b->hash) - (a->hash < b->hash);
 	order = order ? order : strcmp(a->label.value, b->label.value);
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
@@ -888,7 +896,8 @@ static void mark_group(struct marked_group *marked, size_t *count, struct schema
 		       const struct group_text *g, size_t index)
 {
 	if (label.key && *label.key && label.value && *label.value)
-		marked[(*count)++] = (struct marked_group){ label, g->name, g, index };
+		marked[(*count)++] =
+			(struct marked_group){ fnv1a_text(FNV1A_START, label.value), label, g->name, g, index };
 }
 
 /* One group of the cloud under two names: its nodes would count for the first, and both would set its size. */

@@ -16,6 +16,15 @@ struct header {
 	uint64_t layout, pool_count, group_count, fleet;
 };
 
+enum { SHADOW_VALUES = offsetof(struct shadow, block_low) + sizeof((struct shadow){ 0 }.block_low) };
+
+/* A shadow in a checkpoint. */
+struct shadow_bytes {
+	unsigned char values[SHADOW_VALUES]; /* up to its ring */
+	uint16_t cold_ring[COLD_RING];
+	unsigned char unused[4];
+};
+
 /* What follows is apart from it: texts of other lengths are not alike. */
 static uint64_t mix(uint64_t h, const void *bytes, size_t len)
 {
@@ -60,13 +69,20 @@ static uint64_t mix_rules(uint64_t h)
 uint64_t policy_state_layout(void)
 {
 	static const size_t places[] = {
-		PLACE_OF(demand),      PLACE_OF(capacity),
-		PLACE_OF(lead),	       PLACE_OF(times),
-		PLACE_OF(deals),       PLACE_OF(record),
-		PLACE_OF(choice),      PLACE_OF(prices),
-		PLACE_OF(ticks),       PLACE_OF(dear_since),
-		PLACE_OF(stock_low),   sizeof(struct shadow_tiers),
-		sizeof(struct shadow), sizeof(struct group_memory),
+		PLACE_OF(demand),
+		PLACE_OF(capacity),
+		PLACE_OF(lead),
+		PLACE_OF(times),
+		PLACE_OF(deals),
+		PLACE_OF(record),
+		PLACE_OF(choice),
+		PLACE_OF(prices),
+		PLACE_OF(ticks),
+		PLACE_OF(dear_since),
+		PLACE_OF(stock_low),
+		sizeof(struct shadow_tiers),
+		sizeof(struct shadow_bytes),
+		sizeof(struct group_memory),
 	};
 
 	return mix_rules(mix(FNV1A_START, places, sizeof places));
@@ -80,18 +96,113 @@ static struct tier_times times_of_manifest(const struct fleet_spec *fleet, const
 	return lead_tiers(&nothing, fleet, spec, 0).times;
 }
 
-static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
+/* All that the rules of a pool are made from. */
+struct rule_source {
+	struct tier_times times;
+	int64_t late_ppm;
+	millis wait;
+};
+
+/* Pools that say the same share their rules. */
+struct rule_set {
+	struct rule_set *next;
+	size_t holders;
+	struct rule_source source;
+	struct family family;
+	struct rule rules[];
+};
+
+static struct rule_source rule_source_of(const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	return (struct rule_source){ times_of_manifest(fleet, spec), spec->objective_late_ppm, spec->objective_wait };
+}
+
+static bool is_same_source(const struct rule_source *a, const struct rule_source *b)
+{
+	const struct tier_times *x = &a->times, *y = &b->times;
+
+	return a->late_ppm == b->late_ppm && a->wait == b->wait && x->cold_p50 == y->cold_p50 &&
+	       x->cold_p95 == y->cold_p95 && x->wake_p50 == y->wake_p50 && x->wake_p95 == y->wake_p95 &&
+	       x->reclaim_p50 == y->reclaim_p50 && x->reclaim_p95 == y->reclaim_p95;
+}
+
+static struct rule_set *make_rules(const struct rule_source *source)
 {
 	struct rule room[RULES_MAX];
+	struct family family;
+
+	family_init(&family, &source->times, (double)source->late_ppm / 1e6, room);
+	choice_priors(&family, &source->times, (double)source->wait / 1000);
+	struct rule_set *set = allocate(1, sizeof *set + family.count * sizeof *room);
+	memcpy(set->rules, room, family.count * sizeof *room);
+	family.rules = set->rules;
+	set->source = *source;
+	set->family = family;
+	return set;
+}
+
+static struct rule_set *hold_rules(struct policy_state *m, const struct rule_source *source)
+{
+	struct rule_set *set = m->rule_sets;
+
+	while (set && !is_same_source(&set->source, source))
+		set = set->next;
+	if (!set) {
+		set = make_rules(source);
+		set->next = m->rule_sets;
+		m->rule_sets = set;
+	}
+	set->holders++;
+	return set;
+}
+
+static struct rule_set *rules_of(const struct pool_policy_state *p)
+{
+	return (struct rule_set *)(void *)((char *)p->family.rules - offsetof(struct rule_set, rules));
+}
+
+static void let_rules_go(struct policy_state *m, struct rule_set *set)
+{
+	struct rule_set **at = &m->rule_sets;
+
+	if (--set->holders)
+		return;
+	while (*at != set)
+		at = &(*at)->next;
+	*at = set->next;
+	free(set);
+}
+
+static void begin_pool(struct policy_state *m, struct pool_policy_state *p, const struct fleet_spec *fleet,
+		       const struct pool_spec *spec)
+{
+	const struct rule_source source = rule_source_of(fleet, spec);
 
 	p->choice.rule = p->choice.fixed = p->choice.cheaper = p->choice.dearer = p->choice.tier_saving = ABSENT;
-	p->times = times_of_manifest(fleet, spec);
-	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6, room);
-	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
-	p->family.rules = allocate(p->family.count, sizeof *room);
-	memcpy(p->family.rules, room, p->family.count * sizeof *room);
+	p->times = source.times;
+	p->family = hold_rules(m, &source)->family;
 	p->shadows = allocate(p->family.count, sizeof *p->shadows);
 	p->tiers = allocate(tiered_count(&p->family), sizeof *p->tiers);
+}
+
+static void release_shadows(struct pool_policy_state *p)
+{
+	for (size_t i = 0; p->shadows && i < p->family.count; i++)
+		shadow_release(&p->shadows[i]);
+	free(p->shadows);
+	free(p->tiers);
+	p->shadows = NULL;
+	p->tiers = NULL;
+}
+
+static void release_pool(struct policy_state *m, struct pool_policy_state *p)
+{
+	if (!p->family.rules)
+		return;
+	release_shadows(p);
+	free(p->demand.levels);
+	let_rules_go(m, rules_of(p));
+	*p = (struct pool_policy_state){ 0 };
 }
 
 void policy_state_make_room(struct demand_state *d, int64_t ticks)
@@ -110,8 +221,7 @@ void policy_state_make_room(struct demand_state *d, int64_t ticks)
 	d->level_room = room;
 }
 
-/* Of no pools yet. */
-static struct policy_state *make_room(const struct fleet_spec *fleet)
+struct policy_state *policy_state_new(const struct fleet_spec *fleet)
 {
 	struct policy_state *m = allocate(1, sizeof *m);
 
@@ -120,15 +230,8 @@ static struct policy_state *make_room(const struct fleet_spec *fleet)
 	m->group_count = fleet->group_count;
 	m->pools = allocate(m->pool_count, sizeof *m->pools);
 	m->groups = allocate(m->group_count, sizeof *m->groups);
-	return m;
-}
-
-struct policy_state *policy_state_new(const struct fleet_spec *fleet)
-{
-	struct policy_state *m = make_room(fleet);
-
 	for (size_t i = 0; i < m->pool_count; i++)
-		begin_pool(&m->pools[i], fleet, &fleet->pools[i]);
+		begin_pool(m, &m->pools[i], fleet, &fleet->pools[i]);
 	return m;
 }
 
@@ -136,12 +239,8 @@ void policy_state_free(struct policy_state *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->pool_count; i++) {
-		free(m->pools[i].family.rules);
-		free(m->pools[i].shadows);
-		free(m->pools[i].tiers);
-		free(m->pools[i].demand.levels);
-	}
+	for (size_t i = 0; i < m->pool_count; i++)
+		release_pool(m, &m->pools[i]);
 	free(m->pools);
 	free(m->groups);
 	free(m);
@@ -153,11 +252,6 @@ enum {
 	POOL_BYTES = sizeof(struct pool_policy_state) - POOL_FROM
 };
 
-static size_t shadow_bytes(const struct pool_policy_state *p)
-{
-	return p->family.count * sizeof *p->shadows;
-}
-
 static size_t level_bytes(const struct pool_policy_state *p)
 {
 	return (size_t)p->demand.level_room * sizeof *p->demand.levels;
@@ -166,6 +260,16 @@ static size_t level_bytes(const struct pool_policy_state *p)
 static size_t tiers_bytes(const struct pool_policy_state *p)
 {
 	return tiered_count(&p->family) * sizeof *p->tiers;
+}
+
+static void encode_shadow(const struct shadow *s, struct buf *out)
+{
+	struct shadow_bytes bytes = { 0 };
+
+	memcpy(bytes.values, s, sizeof bytes.values);
+	if (s->cold_ring)
+		memcpy(bytes.cold_ring, s->cold_ring, sizeof bytes.cold_ring);
+	buf_append(out, &bytes, sizeof bytes);
 }
 
 void policy_state_encode(const struct policy_state *m, struct buf *out)
@@ -177,7 +281,8 @@ void policy_state_encode(const struct policy_state *m, struct buf *out)
 		const struct pool_policy_state *p = &m->pools[i];
 		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
 		buf_append(out, (const char *)p->demand.levels, level_bytes(p));
-		buf_append(out, (const char *)p->shadows, shadow_bytes(p));
+		for (size_t k = 0; k < p->family.count; k++)
+			encode_shadow(&p->shadows[k], out);
 		buf_append(out, (const char *)p->tiers, tiers_bytes(p));
 	}
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
@@ -316,10 +421,32 @@ static bool take_levels(struct encoded *from, struct demand_state *d)
 	return !room || take(from, d->levels, (size_t)room * sizeof *d->levels);
 }
 
+static bool take_shadow(struct encoded *from, struct shadow *s)
+{
+	struct shadow_bytes bytes;
+
+	if (!take(from, &bytes, sizeof bytes))
+		return false;
+	memcpy(s, bytes.values, sizeof bytes.values);
+	if (s->cold) {
+		s->cold_ring = allocate(COLD_RING, sizeof *s->cold_ring);
+		memcpy(s->cold_ring, bytes.cold_ring, sizeof bytes.cold_ring);
+	}
+	return true;
+}
+
+static bool take_shadows(struct encoded *from, struct pool_policy_state *p)
+{
+	for (size_t i = 0; i < p->family.count; i++)
+		if (!take_shadow(from, &p->shadows[i]))
+			return false;
+	return true;
+}
+
 static bool take_pool(struct encoded *from, struct pool_policy_state *p)
 {
 	return take(from, (char *)p + POOL_FROM, POOL_BYTES) && take_levels(from, &p->demand) &&
-	       take(from, p->shadows, shadow_bytes(p)) && take(from, p->tiers, tiers_bytes(p)) && is_sound(p);
+	       take_shadows(from, p) && take(from, p->tiers, tiers_bytes(p)) && is_sound(p);
 }
 
 struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
@@ -408,21 +535,20 @@ static void carry_measured(struct pool_policy_state *to, struct pool_policy_stat
 /* All but the family: equal rules, though what is expected of them may be another. */
 static void carry_all(struct pool_policy_state *to, struct pool_policy_state *from)
 {
-	struct family family = to->family;
+	struct family family = to->family, former = from->family;
 
-	free(to->shadows);
-	free(to->tiers);
+	release_shadows(to);
 	*to = *from;
 	to->family = family;
-	from->shadows = NULL;
-	from->tiers = NULL;
-	from->demand.levels = NULL;
+	*from = (struct pool_policy_state){ .family = former };
 }
 
-static bool has_same_times(const struct tier_times *a, const struct tier_times *b)
+static void carry_learned(struct pool_policy_state *to, struct pool_policy_state *from, bool is_same_wait)
 {
-	return a->cold_p50 == b->cold_p50 && a->cold_p95 == b->cold_p95 && a->wake_p50 == b->wake_p50 &&
-	       a->wake_p95 == b->wake_p95 && a->reclaim_p50 == b->reclaim_p50 && a->reclaim_p95 == b->reclaim_p95;
+	if (is_same_wait && is_same_family(&to->family, &from->family))
+		carry_all(to, from);
+	else
+		carry_measured(to, from, is_same_wait);
 }
 
 /* A pool in a manifest. */
@@ -431,48 +557,30 @@ struct told_pool {
 	const struct pool_spec *spec;
 };
 
-/* The family would be made anew from the same numbers: most pools, as a manifest changes for one of them. */
-static bool is_made_alike(const struct told_pool *was, const struct told_pool *now)
+/* Nothing of what `p` holds is lost: what goes over is moved. */
+static void carry_pool(struct policy_state *m, struct pool_policy_state *p, const struct pool_spec *was,
+		       const struct told_pool *told)
 {
-	const struct tier_times before = times_of_manifest(was->fleet, was->spec);
-	const struct tier_times after = times_of_manifest(now->fleet, now->spec);
+	const struct pool_spec *now = told->spec;
+	const struct rule_source source = rule_source_of(told->fleet, now);
+	bool is_same_replica = was->gpus_per_replica == now->gpus_per_replica;
 
-	return was->spec->objective_wait == now->spec->objective_wait &&
-	       was->spec->objective_late_ppm == now->spec->objective_late_ppm && has_same_times(&before, &after);
-}
-
-static void carry_learned(struct pool_policy_state *to, struct pool_policy_state *from, const struct told_pool *was,
-			  const struct told_pool *now)
-{
-	bool is_same_wait = was->spec->objective_wait == now->spec->objective_wait;
-
-	if (is_made_alike(was, now)) {
-		*to = *from;
-		*from = (struct pool_policy_state){ 0 };
-		return;
+	if (!is_same_replica || !is_same_source(&rules_of(p)->source, &source)) {
+		struct pool_policy_state from = *p;
+		*p = (struct pool_policy_state){ 0 };
+		begin_pool(m, p, told->fleet, now);
+		if (is_same_replica)
+			carry_learned(p, &from, was->objective_wait == now->objective_wait);
+		else
+			p->lead = from.lead; /* another replica on the same machines */
+		release_pool(m, &from);
 	}
-	begin_pool(to, now->fleet, now->spec);
-	if (is_same_wait && is_same_family(&to->family, &from->family))
-		carry_all(to, from);
-	else
-		carry_measured(to, from, is_same_wait);
-}
-
-static void carry_pool(struct pool_policy_state *to, struct pool_policy_state *from,
-		       const struct told_pool *told_before, const struct told_pool *told_now)
-{
-	const struct pool_spec *was = told_before->spec, *now = told_now->spec;
-
-	if (was->gpus_per_replica != now->gpus_per_replica) {
-		begin_pool(to, told_now->fleet, now);
-		to->lead = from->lead; /* another replica on the same machines */
+	if (!is_same_replica)
 		return;
-	}
-	carry_learned(to, from, told_before, told_now);
 	if (!has_same_priors(was, now))
-		to->capacity = (struct capacity_state){ 0 };
+		p->capacity = (struct capacity_state){ 0 };
 	if (was->objective_late_ppm != now->objective_late_ppm || was->violation_cost != now->violation_cost)
-		to->choice.reviewed_at = 0; /* at the next tick */
+		p->choice.reviewed_at = 0; /* at the next tick */
 }
 
 /* Most keep their order, so that each stands behind the one before it. Returns pool_count where there was none. */
@@ -496,21 +604,62 @@ static size_t former_group(const struct fleet_spec *was, const struct group_spec
 	return was->group_count;
 }
 
-struct policy_state *policy_state_migrate(struct policy_state *old, const struct fleet_spec *was,
-					  const struct fleet_spec *now)
+static bool are_same_pools(const struct fleet_spec *was, const struct fleet_spec *now)
 {
-	struct policy_state *m = make_room(now);
+	bool are_same = was->pool_count == now->pool_count;
 
+	for (size_t i = 0; are_same && i < now->pool_count; i++)
+		are_same = !strcmp(was->pools[i].name, now->pools[i].name) &&
+			   !strcmp(was->pools[i].namespace, now->pools[i].namespace);
+	return are_same;
+}
+
+/* Those that nobody goes on with are released. */
+static void move_pools(struct policy_state *m, struct policy_state *old, const struct fleet_spec *was,
+		       const struct fleet_spec *now)
+{
+	m->pools = allocate(now->pool_count, sizeof *m->pools);
 	for (size_t i = 0, after = 0; i < now->pool_count; i++) {
 		size_t k = former_pool(was, &now->pools[i], after);
 		if (k == was->pool_count) {
-			begin_pool(&m->pools[i], now, &now->pools[i]);
+			begin_pool(m, &m->pools[i], now, &now->pools[i]);
 			continue;
 		}
-		carry_pool(&m->pools[i], &old->pools[k], &(struct told_pool){ was, &was->pools[k] },
-			   &(struct told_pool){ now, &now->pools[i] });
+		m->pools[i] = old->pools[k];
+		old->pools[k] = (struct pool_policy_state){ 0 };
+		carry_pool(m, &m->pools[i], &was->pools[k], &(struct told_pool){ now, &now->pools[i] });
 		after = k + 1;
 	}
+	for (size_t k = 0; k < was->pool_count; k++)
+		release_pool(m, &old->pools[k]);
+}
+
+/* Mostly it is one pool that changes: the others stay where they are. */
+static void keep_pools(struct policy_state *m, struct policy_state *old, const struct fleet_spec *was,
+		       const struct fleet_spec *now)
+{
+	m->pools = old->pools;
+	old->pools = NULL;
+	old->pool_count = 0;
+	for (size_t i = 0; i < now->pool_count; i++)
+		carry_pool(m, &m->pools[i], &was->pools[i], &(struct told_pool){ now, &now->pools[i] });
+}
+
+struct policy_state *policy_state_migrate(struct policy_state *old, const struct fleet_spec *was,
+					  const struct fleet_spec *now)
+{
+	struct policy_state *m = allocate(1, sizeof *m);
+
+	*m = (struct policy_state){ .pool_count = now->pool_count,
+				    .group_count = now->group_count,
+				    .rule_sets = old->rule_sets,
+				    .fleet = fleet_mark(now),
+				    .groups = allocate(now->group_count, sizeof *m->groups) };
+	old->rule_sets = NULL;
+	if (are_same_pools(was, now))
+		keep_pools(m, old, was, now);
+	else
+		move_pools(m, old, was, now);
 	for (size_t i = 0, after = 0; i < now->group_count; i++) {
 		size_t k = former_group(was, &now->groups[i], after);
 		if (k == was->group_count)

@@ -23,7 +23,7 @@ struct rule_memory {
 struct pool_policy_state {
 	/* These follow from the manifest and are not part of a checkpoint: the rules, and room for what it holds of
 	 * them. */
-	struct family family;
+	struct family family;	    /* its rules are a rule set's */
 	struct shadow *shadows;	    /* family.count */
 	struct shadow_tiers *tiers; /* of the rules from family.tiered_from on */
 	struct demand_state demand;
@@ -56,8 +56,11 @@ struct group_memory {
 	int64_t refused_with; /* enum error_kind of the last one */
 };
 
+struct rule_set;
+
 struct policy_state {
 	size_t pool_count, group_count;
+	struct rule_set *rule_sets;
 	uint64_t fleet; /* mark of its names */
 	struct pool_policy_state *pools;
 	struct group_memory *groups;

@@ -95,9 +95,11 @@ static void begin(struct pool_policy_state *m, const struct snapshot *s, const s
 /* While the real fleet fills up nothing is known of demand; then every shadow starts where its rule would be. */
 static void start_shadows(struct pool_policy_state *m)
 {
-	for (size_t i = 0; i < m->family.count; i++)
+	for (size_t i = 0; i < m->family.count; i++) {
+		shadow_release(&m->shadows[i]);
 		shadow_start(&m->shadows[i],
 			     1 + (int64_t)(m->demand.level * m->family.rules[i].factor + m->family.rules[i].spare));
+	}
 	memset(m->tiers, 0, tiered_count(&m->family) * sizeof *m->tiers);
 	m->shadows_run = true;
 }

@@ -1,5 +1,8 @@
 #include "controller/policy/shadow.h"
 
+#include "base/alloc.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 enum { CUT_EVERY = 8 }; /* ticks: often enough for a stock that is kept for hours */
@@ -12,6 +15,27 @@ static int32_t at_most(int32_t a, int64_t b)
 void shadow_start(struct shadow *s, int64_t ready)
 {
 	*s = (struct shadow){ .ready = (int32_t)ready };
+}
+
+void shadow_release(struct shadow *s)
+{
+	free(s->cold_ring);
+	s->cold_ring = NULL;
+}
+
+static uint16_t *cold_ring_of(struct shadow *s)
+{
+	if (!s->cold_ring)
+		s->cold_ring = xcalloc(COLD_RING, sizeof *s->cold_ring);
+	return s->cold_ring;
+}
+
+/* Nothing is in the ring any more when nothing is on its way. */
+static void less_cold(struct shadow *s, int32_t n)
+{
+	s->cold -= n;
+	if (!s->cold)
+		shadow_release(s);
 }
 
 static int32_t take(uint16_t *slot)
@@ -73,9 +97,9 @@ static void arrive(struct shadow *s, struct shadow_tiers *x, const struct shadow
 	if (t->tick % t->cold_step || !(s->cold | s->refill | s->replace_cold))
 		return;
 	uint64_t slow = (uint64_t)(t->tick / t->cold_step) % COLD_RING;
-	int32_t cold = take(&s->cold_ring[slow]), refill = x ? take(&x->refill_ring[slow]) : 0,
+	int32_t cold = s->cold_ring ? take(&s->cold_ring[slow]) : 0, refill = x ? take(&x->refill_ring[slow]) : 0,
 		replace = x ? take(&x->replace_ring[slow]) : 0;
-	s->cold -= cold;
+	less_cold(s, cold);
 	s->refill -= refill;
 	s->replace_cold -= replace;
 	s->ready += cold + replace;
@@ -171,7 +195,8 @@ static void grow(struct shadow *s, struct shadow_tiers *x, const struct scale_ac
 		start_fast(s, x->reclaim_ring, m->reclaim, t->deals->reclaim, t);
 		start_fast(s, x->bridge_ring, m->replace_wake, t->deals->wake, t);
 	}
-	start_slow(s, s->cold_ring, m->cold + fail, t);
+	if (m->cold + fail)
+		start_slow(s, cold_ring_of(s), m->cold + fail, t);
 	if (x) {
 		start_slow(s, x->replace_ring, m->replace_cold, t);
 		start_slow(s, x->refill_ring, m->refill, t);
@@ -197,7 +222,8 @@ static void adopt(struct shadow *s, struct shadow_tiers *x, int64_t n, const str
 		uint64_t at = (uint64_t)(now + i) % COLD_RING;
 		int32_t some = at_most(x->refill_ring[at], n);
 		x->refill_ring[at] = (uint16_t)(x->refill_ring[at] - some);
-		put(&s->cold_ring[at], some);
+		if (some)
+			put(&cold_ring_of(s)[at], some);
 		s->refill -= some;
 		s->cold += some;
 		n -= some;
@@ -209,7 +235,7 @@ static void cancel(struct shadow *s, struct shadow_tiers *x, const struct scale_
 	int64_t slow = t->tick / t->cold_step, fast = t->tick / t->fast_step;
 
 	if (m->cancel_cold)
-		s->cold -= remove_from_ring(s->cold_ring, COLD_RING, slow, m->cancel_cold, true);
+		less_cold(s, remove_from_ring(cold_ring_of(s), COLD_RING, slow, m->cancel_cold, true));
 	if (x && m->cancel_wake) {
 		int32_t n = remove_from_ring(x->wake_ring, FAST_RING, fast, m->cancel_wake, true);
 		s->wake -= n;

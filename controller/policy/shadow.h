@@ -24,7 +24,7 @@ struct shadow {
 	int32_t deals;
 	int32_t quiet_ticks;		 /* since lent nodes serve and nothing queues */
 	int32_t block_low[STOCK_BLOCKS]; /* least stock per block of the break-even time */
-	uint16_t cold_ring[COLD_RING];
+	uint16_t *cold_ring;		 /* COLD_RING; NULL while no cold start is on its way: mostly */
 };
 
 /* Starts on their way that only a fleet with fast tiers has. Apart, as most pools have none, and it is most of the
@@ -63,7 +63,10 @@ struct shadow_tick {
 	bool may_release;
 };
 
+/* The one before must have been released. */
 void shadow_start(struct shadow *s, int64_t ready);
+/* What it holds beside itself; zeroed, it holds nothing. */
+void shadow_release(struct shadow *s);
 /* `x`: NULL where the rule uses no fast tiers; zeroed before the first step. */
 void shadow_step(struct shadow *s, struct shadow_tiers *x, const struct rule *r, const struct demand_view *d,
 		 const struct shadow_tick *t);

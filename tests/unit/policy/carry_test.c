@@ -90,6 +90,34 @@ static void equal_fleets_change_nothing(void **state)
 	toy_end(&t);
 }
 
+/* Each has what it would have alone, whoever leaves the others. */
+static void pools_that_say_the_same_share_their_rules(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	live(&t);
+	struct pool_spec equal[] = { t.pool, t.pool }, differ[] = { t.pool, t.pool };
+	struct fleet_spec was = t.fleet, now = t.fleet;
+	equal[1].name = differ[1].name = "other";
+	differ[1].objective_wait += 5000;
+	was.pools = equal;
+	now.pools = differ;
+	was.pool_count = now.pool_count = 2;
+	struct policy_state *m = policy_state_new(&was);
+	const struct rule *shared = m->pools[0].family.rules;
+	assert_ptr_equal(m->pools[1].family.rules, shared);
+	struct policy_state *apart = policy_state_migrate(m, &was, &now);
+	policy_state_free(m);
+	assert_ptr_equal(apart->pools[0].family.rules, shared);
+	assert_ptr_not_equal(apart->pools[1].family.rules, shared);
+	m = policy_state_migrate(apart, &now, &was);
+	policy_state_free(apart);
+	assert_ptr_equal(m->pools[1].family.rules, shared);
+	policy_state_free(m);
+	toy_end(&t);
+}
+
 enum kept { KEPT_ALL, KEPT_MEASURED, KEPT_LEAD };
 
 static void change_nothing(struct pool_spec *p)
@@ -248,6 +276,7 @@ int main(void)
 		cmocka_unit_test(the_memory_of_much_traffic_is_read_back),
 		cmocka_unit_test(a_memory_in_which_a_hot_fleet_wakes_is_refused),
 		cmocka_unit_test(equal_fleets_change_nothing),
+		cmocka_unit_test(pools_that_say_the_same_share_their_rules),
 		cmocka_unit_test(each_change_keeps_what_still_means_the_same),
 		cmocka_unit_test(pools_are_known_by_name),
 		cmocka_unit_test(back_offs_follow_their_group),

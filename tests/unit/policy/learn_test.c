@@ -513,6 +513,7 @@ static void a_backlog_outlives_a_change_of_the_fleet(void **state)
 	late = s.late;
 	run_shadow(&s, &t, 10, 100);
 	assert_int_equal(exact_round(s.late - late), 0);
+	shadow_release(&s);
 }
 
 /* A day of 100,000 requests at 1 % allowed; each row is what the shadows expected and what came. */
