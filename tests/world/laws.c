@@ -948,7 +948,7 @@ static void look_at_raised(const struct cloud_call *c)
 }
 
 /* Whoever replaces launches one beyond the size first and ends the other within minutes: who ends the one leaves the
- * owner with neither. */
+ * owner with neither. Near the end of a reservation all of its machines go. */
 static void look_at_replacement(const struct cloud_call *c)
 {
 	for (size_t i = 0; i < c->id_count; i++) {
@@ -956,8 +956,8 @@ static void look_at_replacement(const struct cloud_call *c)
 		const struct cloud_machine *old = m && *m->replaces ? cloud_find(m->replaces) : NULL;
 		millis since = m ? wire_now() - m->launched : 0;
 		if (old && old->is_to_run && old->step != STEP_TERMINATING && !m->is_taken &&
-		    m->step != STEP_TERMINATING && !is_given_up(m) && cloud_awake(c->group) > c->group->desired &&
-		    since > 30 * SECOND && since < 15 * MINUTE)
+		    !is_replaced_early(c->group) && m->step != STEP_TERMINATING && !is_given_up(m) &&
+		    cloud_awake(c->group) > c->group->desired && since > 30 * SECOND && since < 15 * MINUTE)
 			laws_break("owner_is_let",
 				   "%s of %s names %s, and %s, in whose place it was launched, is there", c->verb,
 				   c->group->name, m->id, old->id);
