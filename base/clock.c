@@ -58,6 +58,6 @@ millis clock_real(const struct clock *c, millis duration)
 millis clock_of_wall(const struct clock *c, millis wall)
 {
 	if (c->follows_machine || c->is_by_hand)
-		return wall + c->ahead;
+		return wall + c->told_ahead;
 	return clock_now(c) - (machine(CLOCK_REALTIME) - wall) * c->speed;
 }

@@ -19,6 +19,7 @@ struct clock {
 	millis now, mono;     /* at its start, or as turned by hand */
 	millis real_start;    /* of the machine's CLOCK_BOOTTIME */
 	millis ahead;	      /* added to clock_now(), by whoever found it wrong */
+	millis told_ahead;    /* of what others tell as the time, all the same */
 };
 
 /* The machine's own time. */
@@ -31,7 +32,7 @@ void clock_turn(struct clock *c, millis by); /* by >= 0; only by hand */
 
 millis clock_now(const struct clock *c);  /* since the Unix epoch; the machine's own may be set back */
 millis clock_mono(const struct clock *c); /* since some start; never goes back */
-/* What this clock shows when the wall's shows `wall`; the past too. By hand: the same. */
+/* What this clock shows when others' walls, which are right, show `wall`; the past too. By hand: the same. */
 millis clock_of_wall(const struct clock *c, millis wall);
 /* How long a duration of this clock takes in the world, for timers: rounded up, 0 stays 0. By hand: the same. */
 millis clock_real(const struct clock *c, millis duration);

@@ -943,16 +943,26 @@ static void describe(struct eks_call *x)
 		eks_tell_besides(&x->seen, &x->settings, arena_of(x), d);
 }
 
-/* Of a call that failed; what was refused to end stays for certain. */
+/* Nothing was done for certain: AWS says so, whatever else it fails at (ResourceContention is a 500), or was not asked.
+ */
+static bool was_refused(const struct eks_call *x)
+{
+	enum error_kind kind = x->base.call->error.kind;
+	const char *code = x->request.refusal.code;
+
+	if (*code)
+		return (kind != ERROR_UNAVAILABLE && kind != ERROR_TIMEOUT) || !strcmp(code, "ResourceContention");
+	return kind == ERROR_AUTH || x->request.request.is_refused;
+}
+
+/* Of a call that failed; what was refused to end stays. */
 static void tell_ended(struct eks_call *x)
 {
 	struct provider_call *c = x->base.call;
-	enum error_kind kind = c->error.kind;
-	bool may_be_done = kind == ERROR_TIMEOUT || kind == ERROR_UNAVAILABLE || kind == ERROR_CANCELLED;
 	bool is_ending = x->victim_at && *x->plan && (*x->plan)->write == terminate_write;
 
 	c->ended = x->change.victims;
-	c->ended_count = x->victim_at - (is_ending && !may_be_done);
+	c->ended_count = x->victim_at - (is_ending && was_refused(x));
 	if (c->ended_count < x->victim_at)
 		eks_known_stays(known_of(x), x->change.victims[c->ended_count]);
 }

@@ -693,7 +693,8 @@ static void protect_others(const struct deciding *d)
 	x->protect_count = 0;
 	for (size_t i = 0; i < g->instance_count; i++)
 		if (is_in_service(&g->instances[i]) && !g->instances[i].is_protected &&
-		    !text_is_among(g->instances[i].id, x->victims, x->victim_count))
+		    !text_is_among(g->instances[i].id, x->victims, x->victim_count) &&
+		    !text_is_among(g->instances[i].id, d->seen->ended, d->seen->ended_count))
 			x->to_protect[x->protect_count++] = g->instances[i].id;
 }
 

@@ -1,7 +1,8 @@
 /*
  * What earlier calls found of a node group, by its settings: which Auto Scaling group is under it, remembered for some
  * minutes so that EKS is not asked at every look (so is that there is none, for less long), and what its hooks and its
- * launch template said. Nothing depends on it: without it, more is asked.
+ * launch template said. Without it more is asked; and which machines were asked to end, so that an older read has none
+ * ended again.
  */
 #pragma once
 #include "base/arena.h"

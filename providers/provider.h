@@ -194,7 +194,7 @@ struct provider_call {
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
 	/* Of a removal or cancel that failed: machines that the cloud was asked to end one by one, and did not refuse
-	 * to: it said yes, or its answer was lost. NULL: none. */
+	 * to: it said yes, or its answer was lost. Until provider_call_release. */
 	const char *const *ended;
 	size_t ended_count;
 	/* The size is below the one that was decided on, so nothing was sent. Others lowered it, or the read was old: a

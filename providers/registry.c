@@ -33,6 +33,8 @@ void provider_call_release(struct provider_call *c)
 	arena_release(&c->arena);
 	c->description = (struct group_description){ 0 };
 	c->operation = c->identity = NULL;
+	c->ended = NULL;
+	c->ended_count = 0;
 	c->permissions = NULL;
 	c->permission_count = 0;
 }

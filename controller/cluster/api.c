@@ -505,7 +505,7 @@ enum { IDLE, WAITING /* for a credential */, SENDING, PAUSED /* before the next 
 struct api {
 	struct loop *loop;
 	struct http *http;
-	const struct clock *clock;
+	const struct clock *clock, *stamps;
 	struct clock machine;
 	millis server; /* its clock beside clock_mono(), by its last answers: the machine's own may jump */
 	int agreed;    /* answers in a row that told so */
@@ -575,7 +575,12 @@ struct loop *api_loop(const struct api *a)
 
 const struct clock *api_clock(const struct api *a)
 {
-	return a->clock;
+	return a->stamps ? a->stamps : a->clock;
+}
+
+void api_stamp_by(struct api *a, const struct clock *clock)
+{
+	a->stamps = clock;
 }
 
 struct api_counts api_counts(const struct api *a)

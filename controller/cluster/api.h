@@ -151,7 +151,10 @@ void api_set_until(struct api *a, millis until);
 const char *api_server(const struct api *a);
 
 struct loop *api_loop(const struct api *a);
+/* By which what arrives is stamped: the machine's, until told another. */
 const struct clock *api_clock(const struct api *a);
+/* Of who found the machine's wrong; outlives `a`, or is taken back with NULL. */
+void api_stamp_by(struct api *a, const struct clock *clock);
 /* A random stream of its own for whoever needs jitter. */
 struct random api_random(struct api *a, const char *purpose);
 

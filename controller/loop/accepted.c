@@ -49,11 +49,13 @@ static void note_removals(struct accepted *a, const struct accepted_call *c)
 	a->calls++;
 	for (size_t i = 0; i < c->id_count; i++) {
 		a->removals = xgrow(a->removals, a->count, &a->room, sizeof *a->removals);
-		a->removals[a->count++] = (struct accepted_removal){ .id = xstrdup(c->ids[i]),
-								     .verb = c->verb,
-								     .call = a->calls,
-								     .until = c->mono + LAG_MOST,
-								     .at = c->at };
+		a->removals[a->count++] =
+			(struct accepted_removal){ .id = xstrdup(c->ids[i]),
+						   .verb = c->verb,
+						   .call = a->calls,
+						   .may_be_left = c->verb != PROVIDER_REMOVE || c->is_recalled,
+						   .until = c->mono + LAG_MOST,
+						   .at = c->at };
 	}
 	a->least -= (int64_t)c->id_count < a->least ? (int64_t)c->id_count : a->least;
 	if (c->verb != PROVIDER_REMOVE || c->size <= 0)
@@ -69,7 +71,7 @@ void accepted_note(struct accepted *a, const struct accepted_call *c)
 	a->at = c->at;
 	if (c->verb == PROVIDER_GROW) {
 		a->least = c->desired;
-		a->least_until = c->mono + LAG_MOST;
+		a->least_until = a->grown_until = c->mono + LAG_MOST;
 		a->standby = -1; /* it wakes machines */
 		a->before = -1;
 	} else if (c->verb == PROVIDER_STANDBY) {
@@ -113,7 +115,7 @@ static bool is_left_alone(const struct accepted_removal *r, const struct group_d
 static bool has_effect(const struct accepted *a, const struct group_description *d, int64_t call)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (a->removals[i].call == call && (d->takes_turns || a->removals[i].verb != PROVIDER_REMOVE) &&
+		if (a->removals[i].call == call && (d->takes_turns || a->removals[i].may_be_left) &&
 		    (a->removals[i].is_gone || !is_there(&a->removals[i], d)))
 			return true;
 	return false;
@@ -214,6 +216,8 @@ static void note_shown(struct accepted *a, const struct group_description *d, mi
 		r->is_gone = true;
 		r->until = began + LAG_MOST;
 	}
+	if (d->is_busy && a->grown_until > began)
+		a->grown_until = began + LAG_MOST;
 	if (a->has_fallen || a->before < 0)
 		return;
 	a->has_fallen = d->desired < a->before;

@@ -12,7 +12,8 @@
 struct accepted_removal {
 	char *id;
 	enum provider_verb verb;
-	bool is_gone; /* a read showed it */
+	bool is_gone;	  /* a read showed it */
+	bool may_be_left; /* where another of its call is gone, it was left alone */
 	int64_t call;
 	millis until, at; /* at: wall time */
 };
@@ -21,6 +22,7 @@ struct accepted {
 	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
 	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
 	millis least_until, standby_until;
+	millis grown_until; /* a list may lack machines of a growth until then: LAG_MOST after its operation */
 	/* The size that the last removal was to lower; -1: none was, or it was raised since. has_fallen: a read showed
 	 * it. */
 	int64_t before;
@@ -38,9 +40,10 @@ struct accepted_call {
 	int64_t desired;
 	const char *const *ids;
 	size_t id_count;
-	int64_t size; /* that it was decided on; 0: not known */
-	millis at;    /* wall time when it was sent */
-	millis mono;  /* the same */
+	int64_t size;	  /* that it was decided on; 0: not known */
+	bool is_recalled; /* of an earlier life: which of its machines were asked to end is not known */
+	millis at;	  /* wall time when it was sent */
+	millis mono;	  /* the same */
 };
 
 /* Nothing was accepted. */

@@ -33,6 +33,7 @@ static void note_time(struct controller *c)
 static void shift(struct controller *c, millis by, const char *why)
 {
 	c->skew.clock.ahead += by;
+	c->skew.clock.told_ahead += by;
 	cluster_ignore_stamps(c->cluster, true);
 	log_warn("clock-not-followed", LOG_S("why", why), LOG_I("ahead_ms", c->skew.clock.ahead), LOG_END);
 }
@@ -62,6 +63,7 @@ void clock_skew_check(struct controller *c)
 		log_warn("clock-put-right", LOG_S("why", "the machine's clock is not the API server's"),
 			 LOG_I("machine_ahead_ms", machine_ahead), LOG_END);
 	c->skew.clock.ahead = c->settings.clock->ahead + by;
+	c->skew.clock.told_ahead = 0;
 	c->skew.machine_ahead = machine_ahead;
 	c->skew.ahead = c->skew.wrong_since = 0;
 	cluster_ignore_stamps(c->cluster, false);
@@ -82,8 +84,10 @@ static void compare(struct controller *c)
 	struct clock_skew *s = &c->skew;
 
 	s->ahead = 0;
-	if (server_told(c, &s->machine_ahead))
+	if (server_told(c, &s->machine_ahead)) {
 		s->ahead = clock_now(c->clock) - (clock_now(c->settings.clock) - s->machine_ahead);
+		s->clock.told_ahead = is_far(s->ahead) ? s->ahead : 0;
+	}
 	if (!is_far(s->ahead))
 		s->wrong_since = 0;
 	else if (!s->wrong_since)

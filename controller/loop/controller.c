@@ -60,6 +60,8 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 		free(c);
 		return NULL;
 	}
+	if (c->api)
+		api_stamp_by(c->api, c->clock);
 	c->events = events_open(&(struct events_setup){
 		.api = s->api, .controller = "preheat.dev/controller", .instance = s->identity });
 	cluster_watch_start(c->cluster, s->api);
@@ -108,6 +110,8 @@ static void finish(struct controller *c)
 	buf_release(&c->cancels.path);
 	status_free(c);
 	fleet_close(c);
+	if (c->api)
+		api_stamp_by(c->api, NULL);
 	free(c);
 	closed(user);
 }

@@ -363,6 +363,7 @@ static bool recall_writes(struct controller *c, struct error *e)
 									     .desired = l->target,
 									     .ids = l->machines,
 									     .id_count = l->machine_count,
+									     .is_recalled = true,
 									     .at = l->asked_at,
 									     .mono = mono - ago });
 	}

@@ -356,6 +356,8 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 	bool may_have_been =
 		c->error.kind != ERROR_CONFLICT && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
+	if (o->verb == PROVIDER_GROW)
+		g->accepted.grown_until = clock_mono(g->context->clock) + LAG_MOST;
 	if (!is_done && !launched && !c->ended_count && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
 	node_group_note_accepted(

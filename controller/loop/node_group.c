@@ -925,7 +925,7 @@ void node_group_note_accepted(struct node_group *g, const struct accepted_call *
 
 bool node_group_has_grown(const struct node_group *g)
 {
-	return g->accepted.least >= 0 && clock_mono(g->context->clock) < g->accepted.least_until;
+	return clock_mono(g->context->clock) < g->accepted.grown_until;
 }
 
 bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began)
@@ -1204,7 +1204,8 @@ bool node_group_take_effect(struct node_group *g, bool *is_seen)
 		int64_t did = clamp(g->seen.desired - b->desired, o->change - spared(g), 0);
 		b->desired += did;
 		contention_ours(&g->contention, did - (int64_t)o->id_count, clock_mono(g->context->clock));
-		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
+		/* What the cloud will not give up comes after all; what it was not asked to yet is asked later. */
+		g->wanted -= g->seen.takes_turns && node_group_has_grown(g) ? 0 : o->change - did;
 		removals_left_alone(g, false);
 	}
 	return true;

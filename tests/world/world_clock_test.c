@@ -151,6 +151,25 @@ static void ticks_of_the_future_are_set_aside(void **state)
 }
 
 /* Without anybody's word time goes on from where it was told to be, until somebody tells. */
+static bool serves_three(void)
+{
+	return world_ready("chat") >= 3;
+}
+
+/* What nodes and pods do is stamped by the clock that starts are asked by: else a start is over before it began, lead
+ * times are learned to be none, and whatever takes longer is bought again. */
+static void with_the_clock_behind_lead_times_are_measured(void **state)
+{
+	(void)state;
+	wire_machine_ahead(-10 * MINUTE);
+	replica_start(0, &alone);
+	run(5 * MINUTE);
+	chat->rate = 3;
+	until(serves_three, 30 * MINUTE, "replicas for the traffic serve");
+	run(MINUTE);
+	assert_in_range(replica_published(0)->plan->pools[0].decision.lead_cold_p95, 2 * MINUTE, 8 * MINUTE);
+}
+
 static void it_heals_once_the_time_is_told(void **state)
 {
 	(void)state;
@@ -287,6 +306,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_start_with_the_clock_ahead_is_put_right),
 		SCENARIO(a_start_with_the_clock_behind_is_put_right),
 		SCENARIO(ticks_of_the_future_are_set_aside),
+		SCENARIO(with_the_clock_behind_lead_times_are_measured),
 		SCENARIO(it_heals_once_the_time_is_told),
 		SCENARIO(a_clock_that_jumps_is_not_followed),
 		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),

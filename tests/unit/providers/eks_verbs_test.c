@@ -767,6 +767,12 @@ static void what_ends_is_not_ended_again(void **state)
 	assert_string_equal(s->call.ended[0], "i-0b");
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 3, .size = 3),
 			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c"))), 0 },
+			     { END("i-0c"), "ResourceContention:pending update", 500 }, ), /* a refusal */
+			 ERROR_UNAVAILABLE);
+	assert_int_equal(s->call.ended_count, 0);
+	/* those that end are protected no more */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 3, .size = 3),
+			     { READ, GROUP("0", "5", "3", HAS(IN("i-0a") SAFE("i-0b") SAFE("i-0c"))), 0 },
 			     { END("i-0c"), "", 0 }, ),
 			 ERROR_NONE);
 	assert_int_equal(s->call.ended_count, 0);
