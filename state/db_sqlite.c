@@ -18,7 +18,8 @@ struct db_sqlite {
 	struct db base;
 	sqlite3 *handle;
 	int lock;	 /* of the one writer; -1: only read */
-	int lock_errno;	 /* why there is none; 0: not so */
+	int lock_errno;	 /* why nothing is written without one; 0: it is there, or its file system knows none */
+	bool is_writer;	 /* it was opened for writing, whole */
 	struct stat log; /* that is written; st_ino 0: none yet */
 };
 
@@ -117,7 +118,7 @@ static void close_file(struct db *base)
 {
 	struct db_sqlite *db = (struct db_sqlite *)base;
 
-	if (db->handle && db->lock >= 0) {
+	if (db->is_writer && db->lock >= 0) {
 		/* Else a reader that has it open leaves the last minutes in the log; one that reads just now still
 		 * does. */
 		sqlite3_busy_timeout(db->handle, 0);
@@ -389,7 +390,7 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 
 static bool knows_no_locks(int number)
 {
-	return number == ENOLCK || number == EOPNOTSUPP || number == EINVAL || number == ENOSYS;
+	return number == EOPNOTSUPP || number == EINVAL || number == ENOSYS;
 }
 
 /*
@@ -414,8 +415,10 @@ static bool lock_out_others(struct db_sqlite *db, struct error *e)
 }
 
 /* Without a lock another may write it, too. */
-static bool is_locked(const struct db_sqlite *db, struct error *e)
+static bool is_locked(struct db_sqlite *db, struct error *e)
 {
+	if (db->lock_errno == EACCES || db->lock_errno == EROFS)
+		return failed(db, SQLITE_READONLY, e);
 	return !db->lock_errno || error_set(e, ERROR_UNAVAILABLE, "%s: %s", db->base.path, strerror(db->lock_errno));
 }
 
@@ -436,7 +439,9 @@ static struct db *open_for_writing(struct db_sqlite *db, const struct db_schema 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
 		failed(db, sqlite3_extended_errcode(db->handle), e);
-	else if (migrate(&db->base, schema, e) && is_locked(db, e))
+	else
+		db->is_writer = is_locked(db, e) && migrate(&db->base, schema, e);
+	if (db->is_writer)
 		return &db->base;
 	keep_log(db);
 	db_close(&db->base);

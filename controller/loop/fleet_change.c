@@ -72,9 +72,9 @@ static void place_pools(struct fleet_map *m)
 	const struct place *places = NULL;
 
 	for (size_t i = 0; i < was->pool_count; i++) {
-		const struct pool_spec *p = &was->pools[i], *q = &now->pools[i];
+		const struct pool_spec *p = &was->pools[i], *q = i < now->pool_count ? &now->pools[i] : NULL;
 		m->pools[i] = i;
-		if (i < now->pool_count && !strcmp(p->name, q->name) && !strcmp(p->namespace, q->namespace))
+		if (q && !strcmp(p->name, q->name) && !strcmp(p->namespace, q->namespace))
 			continue;
 		places = places ? places : pools_by_name(now, &m->arena);
 		m->pools[i] = find_place(places, now->pool_count, p->namespace, p->name);
@@ -87,9 +87,9 @@ static void place_groups(struct fleet_map *m)
 	const struct place *places = NULL;
 
 	for (size_t i = 0; i < was->group_count; i++) {
-		const struct group_spec *g = &was->groups[i], *h = &now->groups[i];
+		const struct group_spec *g = &was->groups[i], *h = i < now->group_count ? &now->groups[i] : NULL;
 		m->groups[i] = i;
-		if (i < now->group_count && !strcmp(g->name, h->name) && !strcmp(g->provider, h->provider))
+		if (h && !strcmp(g->name, h->name) && !strcmp(g->provider, h->provider))
 			continue;
 		places = places ? places : groups_by_name(now, &m->arena);
 		m->groups[i] = find_place(places, now->group_count, g->provider, g->name);
