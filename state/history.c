@@ -305,15 +305,17 @@ bool history_finish(struct history *h, struct error *e)
 	return ok;
 }
 
+/* The log first: one that is left would be taken for that of whatever file has the name next. */
 void history_remove_file(const char *path)
 {
-	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	static const char *const suffixes[] = { "-wal", "-shm", "" };
 
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		CLEANUP(buf_release) struct buf name = { 0 };
 
 		buf_printf(&name, "%s%s", path, suffixes[i]);
-		unlink(name.text);
+		if (unlink(name.text) && errno != ENOENT)
+			return;
 	}
 }
 
@@ -363,17 +365,25 @@ static bool check_layout(struct history *h, struct error *e)
 	return true;
 }
 
-static bool may_migrate(const char *path, struct error *e)
+static bool is_of_ours(const char *path, struct error *e)
 {
-	struct error why = { 0 };
 	struct history *h = new_history();
 	bool is_begun = false;
 
-	/* What else is wrong with it is told by whoever opens it for writing. */
-	h->db = db_open_read(path, &history_schema, &why);
-	bool may = !h->db || !has_facts(h, &is_begun, &why) || !is_begun || check_layout(h, &why) ||
-		   why.kind != ERROR_CONFLICT;
+	h->db = db_open_read(path, &history_schema, e);
+	bool is = h->db && has_facts(h, &is_begun, e) && (!is_begun || check_layout(h, e));
 	history_close(h);
+	return is;
+}
+
+/* What else is wrong with it is told by whoever opens it for writing. A read that fails once says nothing of whose it
+ * is. */
+static bool may_migrate(const char *path, struct error *e)
+{
+	struct error why = { 0 };
+	bool may = is_of_ours(path, &why) || (why.kind == ERROR_UNAVAILABLE && is_of_ours(path, &why)) ||
+		   why.kind != ERROR_CONFLICT;
+
 	if (!may)
 		*e = why;
 	return may;
@@ -1076,7 +1086,8 @@ bool history_free_name(const char *path, struct buf *name, struct error *e)
 		/* What cannot be looked at may be one, and is not written over. */
 		return errno == ENOENT || error_set(e, ERROR_UNAVAILABLE, "%s: %s", name->text, strerror(errno));
 	}
-	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
+	return error_set(e, ERROR_CONFLICT,
+			 "%s: too many were set aside already; remove some of %s.1 to %s.%d, each with its -wal", path,
 			 path, path, ASIDE_MOST);
 }
 

@@ -105,9 +105,8 @@ bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_
 bool history_mark(struct history *h, struct error *e) MUST_USE;
 /* A name beside it that nothing has, for what is set aside. */
 bool history_free_name(const char *path, struct buf *name, struct error *e) MUST_USE;
+void history_remove_file(const char *path); /* and its logs */
 /* For appending rows of another history; makes the file, and is ERROR_CONFLICT for one of another version. */
-/* With its logs. */
-void history_remove_file(const char *path);
 struct history *history_open_copy(const char *path, struct error *e);
 bool history_load_pools(struct history *h, struct error *e) MUST_USE;
 bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out,

@@ -96,6 +96,9 @@ static bool run(const struct stop *s, const char *ca)
 	return report(s, code);
 }
 
+/* Of the file, the socket, time and chance: a run makes some 38. */
+enum { KINDS_LEAST = 30 };
+
 static int stops(const char *name, const char *ca, long every, long first)
 {
 	struct stop s = { .kind = STOP_NOT, .renew_deadline = RENEW, .lasts = 90 * SECOND };
@@ -105,6 +108,8 @@ static int stops(const char *name, const char *ca, long every, long first)
 
 	if (all->won != 1 || all->lost != 1 || all->writes != CLUSTER_WRITES || broken)
 		stops_fail("without a stop it did not do each thing once");
+	if (kinds < KINDS_LEAST)
+		stops_fail("calls that it makes are not stopped at: has a library other names for them?");
 	for (long at = first; at < calls; at += every)
 		for (s.kind = STOP_PROCESS; s.kind <= STOP_MACHINE; s.kind++) {
 			s.at = at;

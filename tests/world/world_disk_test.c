@@ -453,6 +453,7 @@ static void drain_where_fails(void **state, int code, long number)
 	until(has_come_down, 2 * HOUR);
 	run(5 * MINUTE);
 	assert_int_equal(count_marked(), 0);
+	assert_true(disk.changes >= number);
 	replicas_may_fail(false);
 	disk.fails_at = 0;
 	tear_down(state);
@@ -466,6 +467,7 @@ static void whatever_fails_during_a_drain_no_mark_is_without_its_row(void **stat
 	for (size_t i = 0; i < 2; i++) {
 		drain_where_fails(state, codes[i], 0);
 		long from = first_change - BEFORE, to = last_change;
+		assert_true(from > 0 && to > from);
 		for (long n = 0; n < RUNS; n++) /* the first write of a row is among those before the first mark */
 			drain_where_fails(state, codes[i], n < BEFORE ? from + n : from + n * (to - from) / RUNS);
 	}
