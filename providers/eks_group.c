@@ -616,7 +616,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	const struct eks_group *g = &s->group;
 
 	*out = (struct group_description){
-		.min = g->min, .max = g->max, .desired = g->desired, .standby = standby_of(g)
+		.min = g->min, .max = g->max, .desired = g->desired, .standby = standby_of(g), .ends_one_by_one = true
 	};
 	out->machines = arena_array(a, struct machine, g->instance_count + s->pool_count);
 	add_machines(s, g->instances, g->instance_count, a, out);

@@ -98,7 +98,8 @@ struct group_description {
 	bool takes_turns;    /* operations are slow, and one waits for the other: few large ones are better than many */
 	bool replaces_lost;  /* a machine that is lost does not lower the size: whoever lowers it is somebody */
 	bool only_grows; /* its owner replaces machines one by one, by some beyond the size: no node there is emptied */
-	bool grows_by_count; /* a growth launches what is missing from what a read shows, instead of setting a size */
+	bool ends_one_by_one; /* each machine that is named is ended by a call of its own, so that all go */
+	bool grows_by_count;  /* a growth launches what is missing from what a read shows, instead of setting a size */
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;
 	size_t beside_count;

@@ -111,11 +111,11 @@ static bool is_left_alone(const struct accepted_removal *r, const struct group_d
 }
 
 /* Of the machines that a call named one went at least: the rest was left alone, as some do not stop, a cancel comes too
- * late for some, and one operation may not end all. Where each is ended by a call of its own, all go. */
+ * late for some, and one operation may not end all. */
 static bool has_effect(const struct accepted *a, const struct group_description *d, int64_t call)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (a->removals[i].call == call && (d->takes_turns || a->removals[i].may_be_left) &&
+		if (a->removals[i].call == call && (!d->ends_one_by_one || a->removals[i].may_be_left) &&
 		    (a->removals[i].is_gone || !is_there(&a->removals[i], d)))
 			return true;
 	return false;

@@ -310,6 +310,27 @@ static void one_fewer_than_accepted_is_a_refusal_of_one(void **state)
 	assert_int_equal(starts.count, 2);
 }
 
+/* Of two that were named one shows as gone: where each is a call of its own the other is on its way, too. */
+static void what_is_ended_one_by_one_all_goes(void **state)
+{
+	for (int one_by_one = 0; one_by_one < 2; one_by_one++) {
+		struct stage_of_test *t = *state;
+		cloud.ends_one_by_one = one_by_one;
+		played_run(t, 2);
+		node_group_remove(&t->g, "m0", PROVIDER_REMOVE);
+		node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+		node_group_drive(&t->g);
+		played_expect(PROVIDER_REMOVE, 0);
+		cloud.machines[0].state = MACHINE_TERMINATING;
+		cloud.desired = 1;
+		played_answer(ERROR_NONE);
+		look_for(t, MINUTE);
+		assert_int_equal(t->g.must_look, one_by_one); /* it is not believed */
+		played_tear_down(state);
+		played_set_up(state);
+	}
+}
+
 /* As on AKS: size and list are two reads, and what an operation brought may be in no list for a while after it. */
 static void no_count_is_lowered_to_a_list_that_may_be_older(void **state)
 {
@@ -554,6 +575,7 @@ int main(void)
 		CASE(a_part_that_was_launched_is_kept),
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
 		CASE(a_busy_look_of_before_a_growth_is_not_believed),
+		CASE(what_is_ended_one_by_one_all_goes),
 		CASE(no_count_is_lowered_to_a_list_that_may_be_older),
 		CASE(what_an_abort_leaves_is_given_up_later),
 		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),

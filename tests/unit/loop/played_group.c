@@ -209,6 +209,7 @@ void played_look(struct stage_of_test *t)
 						     .busy_with = cloud.busy_with,
 						     .emptied_by = cloud.emptied_by,
 						     .takes_turns = cloud.takes_turns,
+						     .ends_one_by_one = cloud.ends_one_by_one,
 						     .keeps_standby = cloud.keeps_standby,
 						     .forgets_images = cloud.forgets_images,
 						     .is_refused = cloud.is_refused,

@@ -21,7 +21,7 @@ struct cloud {
 	size_t sent;
 	bool intent_was_there; /* before every call so far */
 	unsigned abilities;    /* of the group */
-	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images, is_refused;
+	bool is_busy, takes_turns, ends_one_by_one, keeps_standby, replaces_lost, forgets_images, is_refused;
 	millis retry_after;	/* of the next change */
 	const char *emptied_by; /* a schedule; NULL: none did */
 	const char *busy_with;	/* somebody else's operation; NULL: none */
