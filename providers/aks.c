@@ -504,7 +504,7 @@ static const struct aks_memory *name_failure(struct aks_call *x, const char *mar
 		return m;
 	buf_clear(&m->failed_write);
 	buf_text(&m->failed_write, write);
-	m->failed_at = x->operation_ended_at > 0 ? x->operation_ended_at : now;
+	m->failed_at = x->operation_ended_at;
 	p->last_failure = now > p->last_failure ? now : p->last_failure + 1;
 	m->failure = p->last_failure;
 	return m;

@@ -50,8 +50,8 @@ struct machine {
 
 /* A launch that the cloud tried and gave up; told again until it is forgotten by the cloud. */
 struct launch_failure {
-	int64_t id; /* grows; what was seen before is known by it */
-	millis at;
+	int64_t id;	      /* grows; what was seen before is known by it */
+	millis at;	      /* 0 when not told */
 	enum error_kind kind; /* ERROR_STOCKOUT, ERROR_QUOTA, ... */
 	const char *message;
 	int64_t count;			  /* machines */

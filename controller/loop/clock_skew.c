@@ -94,12 +94,21 @@ static void compare(struct controller *c)
 		s->wrong_since = clock_mono(c->clock);
 }
 
+/* From the server's time, which it goes on telling by a clock that never jumps: somebody puts the machine's right. */
+static bool is_apart(const struct controller *c)
+{
+	millis machine_ahead;
+
+	return server_told(c, &machine_ahead) &&
+	       is_far(clock_now(c->clock) - (clock_now(c->settings.clock) - machine_ahead));
+}
+
 void clock_skew_follow(struct controller *c)
 {
 	millis passed = clock_mono(c->clock) - c->skew.mono;
 	millis jump = clock_now(c->clock) - c->skew.at - passed;
 
-	if (jump < -BACK_MOST || jump > FORTH_MOST)
+	if (jump < -BACK_MOST || jump > FORTH_MOST || (jump > BACK_MOST && is_apart(c)))
 		shift(c, -jump, "the machine's clock jumped");
 	else if (jump > BACK_MOST)
 		starts_shift(&c->starts, jump);

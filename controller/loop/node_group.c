@@ -633,12 +633,14 @@ static void launch_failed(struct node_group *g, const struct launch_failure *f)
 		 LOG_S("instance_type", told(f->instance_type)), LOG_S("message", f->message), LOG_END);
 }
 
-/* Of before we led: what of it still holds is remembered, nothing is refused for it. */
+/* Of before we led: what of it still holds is remembered, nothing is refused for it. Clocks are some seconds apart, and
+ * not every cloud tells when it was. */
 static void remember_failure(struct node_group *g, const struct launch_failure *f)
 {
-	millis passed = clock_now(g->context->clock) - clock_of_wall(g->context->clock, f->at);
+	millis since = clock_now(g->context->clock) - clock_of_wall(g->context->clock, f->at);
+	millis passed = f->at > 0 && since > 0 ? since : 0;
 
-	if (f->at > 0 && passed >= 0 && f->back_off > passed)
+	if (f->back_off > passed)
 		offerings_failed(&g->offerings, told(f->zone), told(f->instance_type), clock_mono(g->context->clock),
 				 least_of(f->back_off, MOST_LASTS) - passed);
 }
@@ -651,7 +653,7 @@ static void failures_read(struct node_group *g)
 		if (f->id <= g->last_failure)
 			continue;
 		g->last_failure = f->id;
-		if (g->ongoing.name && (g->is_known || f->at >= g->ongoing.began))
+		if (g->ongoing.name && (g->is_known || f->at <= 0 || f->at >= g->ongoing.began))
 			g->ongoing.failed = f->kind;
 		if (g->is_known)
 			launch_failed(g, f);

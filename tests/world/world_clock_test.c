@@ -150,7 +150,6 @@ static void ticks_of_the_future_are_set_aside(void **state)
 	assert_true(span.last_tick > last + 60);
 }
 
-/* Without anybody's word time goes on from where it was told to be, until somebody tells. */
 static bool serves_three(void)
 {
 	return world_ready("chat") >= 3;
@@ -170,6 +169,23 @@ static void with_the_clock_behind_lead_times_are_measured(void **state)
 	assert_in_range(replica_published(0)->plan->pools[0].decision.lead_cold_p95, 2 * MINUTE, 8 * MINUTE);
 }
 
+/* It was behind, and somebody sets it: what was right goes on, and no schedule of later begins early. */
+static void a_machine_that_is_set_right_takes_nobody_along(void **state)
+{
+	(void)state;
+	wire_machine_ahead(-20 * HOUR);
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	wire_machine_ahead(0);
+	for (int i = 0; i < 30; i++) {
+		run(20 * SECOND);
+		assert_now(replica_published(0)->snapshot->now);
+	}
+	assert_false(tells_clock());
+}
+
+/* Without anybody's word time goes on from where it was told to be, until somebody tells. */
 static void it_heals_once_the_time_is_told(void **state)
 {
 	(void)state;
@@ -307,6 +323,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_start_with_the_clock_behind_is_put_right),
 		SCENARIO(ticks_of_the_future_are_set_aside),
 		SCENARIO(with_the_clock_behind_lead_times_are_measured),
+		SCENARIO(a_machine_that_is_set_right_takes_nobody_along),
 		SCENARIO(it_heals_once_the_time_is_told),
 		SCENARIO(a_clock_that_jumps_is_not_followed),
 		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),
