@@ -62,8 +62,11 @@ void clock_skew_check(struct controller *c)
 	if (by)
 		log_warn("clock-put-right", LOG_S("why", "the machine's clock is not the API server's"),
 			 LOG_I("machine_ahead_ms", machine_ahead), LOG_END);
+	millis before = c->skew.clock.ahead;
 	c->skew.clock.ahead = c->settings.clock->ahead + by;
 	c->skew.clock.told_ahead = 0;
+	if (is_far(c->skew.clock.ahead - before))
+		c->skew.right_since = clock_now(c->clock);
 	c->skew.machine_ahead = machine_ahead;
 	c->skew.ahead = c->skew.wrong_since = 0;
 	cluster_ignore_stamps(c->cluster, false);

@@ -17,6 +17,7 @@ struct clock_skew {
 	millis machine_ahead; /* of the API server's clock; 0 when that is not known */
 	millis ahead;	      /* of it, what we live by */
 	millis wrong_since;   /* clock_mono; 0: it is not */
+	millis right_since;   /* what was seen before that has the times of another clock; 0: nothing has */
 };
 
 /*

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing was later than now: what says so was seen by a clock that has been put right since. */
+/* Nothing was later than now: what says so was seen by a clock that has been put right since. What was seen before that
+ * nobody knows the time of: nobody waits longer for it than from then on. */
 static millis past(const struct controller *c, millis at)
 {
 	millis now = clock_now(c->clock);
 
+	if (at && at < c->skew.right_since)
+		at = c->skew.right_since;
 	return at < now ? at : now;
 }
 
@@ -110,7 +113,7 @@ static void adopt_pod(struct controller *c, const struct pod *p, int64_t positio
 	struct start like = { .pool = (size_t)p->pool,
 			      .group = position,
 			      .kind = START_PLACE,
-			      .asked_at = p->scheduled_at > 0 ? p->scheduled_at : at,
+			      .asked_at = p->scheduled_at > 0 ? past(c, p->scheduled_at) : at,
 			      .is_adopted = true,
 			      .has_served = p->ready_at > 0 };
 	struct start *s = starts_ask(&c->starts, &like, 1);
@@ -132,7 +135,7 @@ static bool engine_moved(struct controller *c, const struct pod *p, int64_t posi
 	struct start like = { .pool = (size_t)p->pool,
 			      .group = position,
 			      .kind = START_ROUSE,
-			      .asked_at = p->engine_since,
+			      .asked_at = past(c, p->engine_since),
 			      .is_adopted = true };
 
 	if (is_rousing(s) && !wakes && p->engine == POD_ENGINE_AWAKE && p->state == POD_READY)

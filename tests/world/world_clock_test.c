@@ -41,12 +41,13 @@ static const char chat_text[] =
 static const struct replica_settings alone = { .manifest = chat_text },
 				     elected = { .manifest = chat_text, .elects = true };
 static struct world_app *chat;
+static struct cloud_group *od;
 
 static int set_up(void **state)
 {
 	(void)state;
 	world_begin(1);
-	world_group("chat-od", "chat", 1, 0, 8, 1);
+	od = world_group("chat-od", "chat", 1, 0, 8, 1);
 	chat = world_app("chat", 1, 1, "25%");
 	chat->rate = 1;
 	return 0;
@@ -167,6 +168,34 @@ static void with_the_clock_behind_lead_times_are_measured(void **state)
 	until(serves_three, 30 * MINUTE, "replicas for the traffic serve");
 	run(MINUTE);
 	assert_in_range(replica_published(0)->plan->pools[0].decision.lead_cold_p95, 2 * MINUTE, 8 * MINUTE);
+}
+
+static bool is_placed(void)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		count += *pod_node(p) != '\0';
+	return count >= world_ready("chat") + 2;
+}
+
+/* Pods that a list tells of before the time is known are stamped by the machine's: nobody is given up for that. */
+static void a_restart_behind_the_time_gives_up_nobody(void **state)
+{
+	(void)state;
+	replica_start(0, &alone);
+	run(5 * MINUTE);
+	chat->rate = 3;
+	until(is_placed, 30 * MINUTE, "two replicas are on nodes, and do not serve yet");
+	replica_kill(0);
+	int64_t bought = od->bought;
+	wire_machine_ahead(-10 * MINUTE);
+	replica_start(0, &alone);
+	int64_t ready = world_ready("chat");
+	run(8 * MINUTE);
+	assert_true(world_ready("chat") >= ready + 2);
+	assert_int_equal(od->bought, bought);
+	assert_false(world_event_told("StartTimedOut"));
 }
 
 /* It was behind, and somebody sets it: what was right goes on, and no schedule of later begins early. */
@@ -324,6 +353,7 @@ int main(int argc, char **argv)
 		SCENARIO(ticks_of_the_future_are_set_aside),
 		SCENARIO(with_the_clock_behind_lead_times_are_measured),
 		SCENARIO(a_machine_that_is_set_right_takes_nobody_along),
+		SCENARIO(a_restart_behind_the_time_gives_up_nobody),
 		SCENARIO(it_heals_once_the_time_is_told),
 		SCENARIO(a_clock_that_jumps_is_not_followed),
 		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),
