@@ -65,6 +65,18 @@ static struct place *groups_by_name(const struct fleet_spec *fleet, struct arena
 	return places;
 }
 
+static bool is_pool_at(const struct fleet_spec *fleet, size_t i, const struct pool_spec *p)
+{
+	return i < fleet->pool_count && !strcmp(fleet->pools[i].name, p->name) &&
+	       !strcmp(fleet->pools[i].namespace, p->namespace);
+}
+
+static bool is_group_at(const struct fleet_spec *fleet, size_t i, const struct group_spec *g)
+{
+	return i < fleet->group_count && !strcmp(fleet->groups[i].name, g->name) &&
+	       !strcmp(fleet->groups[i].provider, g->provider);
+}
+
 /* Mostly each stands where it stood; the search begins with the first that does not. */
 static void place_pools(struct fleet_map *m)
 {
@@ -72,9 +84,9 @@ static void place_pools(struct fleet_map *m)
 	const struct place *places = NULL;
 
 	for (size_t i = 0; i < was->pool_count; i++) {
-		const struct pool_spec *p = &was->pools[i], *q = i < now->pool_count ? &now->pools[i] : NULL;
+		const struct pool_spec *p = &was->pools[i];
 		m->pools[i] = i;
-		if (q && !strcmp(p->name, q->name) && !strcmp(p->namespace, q->namespace))
+		if (is_pool_at(now, i, p))
 			continue;
 		places = places ? places : pools_by_name(now, &m->arena);
 		m->pools[i] = find_place(places, now->pool_count, p->namespace, p->name);
@@ -87,9 +99,9 @@ static void place_groups(struct fleet_map *m)
 	const struct place *places = NULL;
 
 	for (size_t i = 0; i < was->group_count; i++) {
-		const struct group_spec *g = &was->groups[i], *h = i < now->group_count ? &now->groups[i] : NULL;
+		const struct group_spec *g = &was->groups[i];
 		m->groups[i] = i;
-		if (h && !strcmp(g->name, h->name) && !strcmp(g->provider, h->provider))
+		if (is_group_at(now, i, g))
 			continue;
 		places = places ? places : groups_by_name(now, &m->arena);
 		m->groups[i] = find_place(places, now->group_count, g->provider, g->name);

@@ -167,7 +167,7 @@ static void let_rules_go(struct policy_state *m, struct rule_set *set)
 
 	if (--set->holders)
 		return;
-	while (*at != set)
+	while (*at && *at != set)
 		at = &(*at)->next;
 	*at = set->next;
 	free(set);
