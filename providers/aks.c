@@ -900,8 +900,6 @@ static void give_up(struct aks_call *x)
 		abort_operation(x);
 	else if (count && !x->has_deleted)
 		delete_machines(x, machines, count, is_too_many ? deleted : changed);
-	else if (c->has_grown)
-		finish(x);
 	else
 		put_count(x, least);
 }

@@ -169,9 +169,6 @@ struct provider_call {
 	 * goes, nothing does below it: others lowered it, and what they want gone is not gone yet. Of standby, too,
 	 * always told: from it the pool's size is counted. */
 	int64_t size;
-	/* Of cancel: a growth was accepted within LAG_MOST. Where size and machines are two reads, the list may lack
-	 * some that came of it, and no size is lowered to what it shows. */
-	bool has_grown;
 	const char *const *ids;
 	size_t id_count;
 	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While

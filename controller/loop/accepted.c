@@ -71,7 +71,7 @@ void accepted_note(struct accepted *a, const struct accepted_call *c)
 	a->at = c->at;
 	if (c->verb == PROVIDER_GROW) {
 		a->least = c->desired;
-		a->least_until = a->grown_until = c->mono + LAG_MOST;
+		a->least_until = c->mono + LAG_MOST;
 		a->standby = -1; /* it wakes machines */
 		a->before = -1;
 	} else if (c->verb == PROVIDER_STANDBY) {
@@ -216,8 +216,6 @@ static void note_shown(struct accepted *a, const struct group_description *d, mi
 		r->is_gone = true;
 		r->until = began + LAG_MOST;
 	}
-	if (d->is_busy && a->grown_until > began)
-		a->grown_until = began + LAG_MOST;
 	if (a->has_fallen || a->before < 0)
 		return;
 	a->has_fallen = d->desired < a->before;

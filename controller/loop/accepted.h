@@ -22,7 +22,6 @@ struct accepted {
 	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
 	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
 	millis least_until, standby_until;
-	millis grown_until; /* a list may lack machines of a growth until then: LAG_MOST after its operation */
 	/* The size that the last removal was to lower; -1: none was, or it was raised since. has_fallen: a read showed
 	 * it. */
 	int64_t before;

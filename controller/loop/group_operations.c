@@ -356,8 +356,6 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 	bool may_have_been =
 		c->error.kind != ERROR_CONFLICT && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
-	if (o->verb == PROVIDER_GROW)
-		g->accepted.grown_until = clock_mono(g->context->clock) + LAG_MOST;
 	if (!is_done && !launched && !c->ended_count && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
 	node_group_note_accepted(
@@ -461,7 +459,6 @@ static void send(struct node_group *g)
 					    .change = o->verb == PROVIDER_GROW ? o->change : 0,
 					    .is_absolute = clock_mono(g->context->clock) - g->opened_at < LAG_MOST,
 					    .size = o->size,
-					    .has_grown = node_group_has_grown(g),
 					    .ids = o->ids,
 					    .id_count = o->id_count,
 					    .done = changed,

@@ -925,11 +925,6 @@ void node_group_note_accepted(struct node_group *g, const struct accepted_call *
 	accepted_note(&g->accepted, c);
 }
 
-bool node_group_has_grown(const struct node_group *g)
-{
-	return clock_mono(g->context->clock) < g->accepted.grown_until;
-}
-
 bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began)
 {
 	return accepted_shows(&g->accepted, d, began, g->last_failure) &&
@@ -1065,14 +1060,11 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 	return true;
 }
 
-/* What is asked for and never came is not wished any more. What comes in an operation may be in no list yet once that
- * has ended. */
+/* What is asked for and never came is not wished any more. */
 static bool plan_cancel(struct node_group *g)
 {
 	int64_t alive = node_group_alive(g), desired = g->wanted + removals_counted(g);
 
-	if (g->seen.takes_turns && !g->seen.is_busy && node_group_has_grown(g))
-		return false;
 	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
@@ -1206,8 +1198,7 @@ bool node_group_take_effect(struct node_group *g, bool *is_seen)
 		int64_t did = clamp(g->seen.desired - b->desired, o->change - spared(g), 0);
 		b->desired += did;
 		contention_ours(&g->contention, did - (int64_t)o->id_count, clock_mono(g->context->clock));
-		/* What the cloud will not give up comes after all; what it was not asked to yet is asked later. */
-		g->wanted -= g->seen.takes_turns && node_group_has_grown(g) ? 0 : o->change - did;
+		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
 		removals_left_alone(g, false);
 	}
 	return true;

@@ -275,9 +275,6 @@ void node_group_recall_contention(struct node_group *g);
 /* It was given up, and stays: what it will hold is on its way again. */
 void node_group_keep(struct node_group *g, const char *machine);
 
-/* A list of machines may lack some of a growth: it was accepted, or may have been, or its operation went on, within
- * LAG_MOST. */
-bool node_group_has_grown(const struct node_group *g);
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
 /* Whether a look that began at `began` (clock_mono) may be taken: it shows all that was accepted, or should by now. */

@@ -331,61 +331,6 @@ static void what_is_ended_one_by_one_all_goes(void **state)
 	}
 }
 
-/* As on AKS: size and list are two reads, and what an operation brought may be in no list for a while after it. */
-static void no_count_is_lowered_to_a_list_that_may_be_older(void **state)
-{
-	struct stage_of_test *t = *state;
-
-	cloud.takes_turns = true;
-	played_run(t, 1);
-	played_ask(t, 2);
-	cloud.desired = 3;
-	cloud.is_busy = true;
-	played_answer(ERROR_NONE);
-	look_for(t, LAG_MOST + MINUTE); /* the operation goes on for longer */
-	cloud.is_busy = false;
-	while (starts.count)
-		starts_drop(&starts, 0);
-	node_group_give_up(&t->g, 2);
-	look_for(t, LAG_MOST - 30 * SECOND);
-	assert_int_equal(cloud.sent, 1);
-	assert_int_equal(t->g.wanted, 1);
-	look_for(t, MINUTE);
-	assert_int_equal(cloud.sent, 2);
-	played_expect(PROVIDER_CANCEL, 1);
-}
-
-/* An abort leaves the size: what is too many is still not wished, and is asked for once the list can be believed. */
-static void what_an_abort_leaves_is_given_up_later(void **state)
-{
-	struct stage_of_test *t = *state;
-
-	cloud.takes_turns = true;
-	played_run(t, 1);
-	cloud.operation = "op1";
-	played_ask(t, 2);
-	cloud.desired = 3;
-	cloud.is_busy = true;
-	played_answer(ERROR_NONE);
-	look_for(t, 15 * SECOND);
-	while (starts.count)
-		starts_drop(&starts, 0);
-	node_group_give_up(&t->g, 2);
-	node_group_drive(&t->g);
-	played_expect(PROVIDER_CANCEL, 1);
-	assert_true(cloud.change->has_grown);
-	cloud.is_busy = false;
-	cloud.operation = NULL;
-	played_answer(ERROR_NONE);
-	look_for(t, MINUTE);
-	assert_int_equal(t->g.wanted, 1);
-	assert_int_equal(cloud.sent, 2);
-	look_for(t, LAG_MOST);
-	assert_int_equal(cloud.sent, 3);
-	played_expect(PROVIDER_CANCEL, 1);
-	assert_false(cloud.change->has_grown);
-}
-
 /* Two are asked for and the answer is lost; until they are asked for again their starts are given up. */
 static void ask_for_nobody(struct stage_of_test *t)
 {
@@ -576,8 +521,6 @@ int main(void)
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
 		CASE(a_busy_look_of_before_a_growth_is_not_believed),
 		CASE(what_is_ended_one_by_one_all_goes),
-		CASE(no_count_is_lowered_to_a_list_that_may_be_older),
-		CASE(what_an_abort_leaves_is_given_up_later),
 		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),
 	};
 

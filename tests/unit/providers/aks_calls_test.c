@@ -230,26 +230,6 @@ static void cancelling_aborts_waits_and_names_only_what_is_coming(void **state)
 	provider_call_release(&c);
 }
 
-/* The list may be older than what came: a lower count would end others. */
-static void after_a_growth_no_count_follows_the_list(void **state)
-{
-	static const struct reply replies[] = {
-		{ "GET", "/gpu1", 200, POOL("Scaling", 5, ""), { 0 }, 1 },
-		{ "POST", "/abort", 202, "", GOES_ON, 1 },
-		{ "GET", "/gpu1", 200, POOL("Canceled", 5, ""), { 0 }, 0 },
-		{ "GET", "/machines", 200, TWO_AND_ONE_COMING, { 0 }, 0 },
-		{ 0 },
-	};
-	struct stage *s = *state;
-	struct provider_call c = played_call(s, PROVIDER_CANCEL, 1);
-
-	c.has_grown = true;
-	c.timeout = MINUTE;
-	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
-	played_expect(s, "GET gpu1, GET machines, POST abort, GET gpu1, GET machines");
-	provider_call_release(&c);
-}
-
 static void cancelling_deletes_what_is_coming_by_name(void **state)
 {
 #define COMING "{\"value\":[" MACHINE("a") ",{\"name\":\"b\",\"properties\":{\"provisioningState\":\"Creating\"}}]}"
@@ -681,7 +661,6 @@ int main(void)
 		TEST(cancelling_aborts_waits_and_names_only_what_is_coming),
 		TEST(cancelling_ends_no_operation_of_others),
 		TEST(cancelling_ends_the_operation_that_is_named),
-		TEST(after_a_growth_no_count_follows_the_list),
 		TEST(cancelling_deletes_what_is_coming_by_name),
 		TEST(cancelling_nothing_disturbs_nothing),
 		TEST(stopping_never_stops_another),
