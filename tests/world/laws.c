@@ -964,13 +964,24 @@ static void look_at_replacement(const struct cloud_call *c)
 	}
 }
 
+/* Whose pods have all its label: a pool that takes any has others, too. */
+static bool is_training(const struct cloud_call *c)
+{
+	const struct published *p = replica_published(c->from);
+
+	for (size_t i = 0; p && p->fleet && i < p->fleet->pool_count; i++)
+		if (!strcmp(p->fleet->pools[i].name, c->group->pool))
+			return p->fleet->pools[i].class == CLASS_TRAINING;
+	return false;
+}
+
 /* Where pods are the work each needs one machine at the most, whatever anybody plans. */
 static void look_at_pods(const struct cloud_call *c, int64_t machines)
 {
 	size_t app = app_number(c->group->pool);
 	int64_t least = 0;
 
-	if (!world_app_at(app) || !world_app_at(app)->is_idle || !c->launched || strcmp(c->verb, "grow") != 0)
+	if (!world_app_at(app) || !is_training(c) || !c->launched || strcmp(c->verb, "grow") != 0)
 		return;
 	for (size_t i = 0; cloud_group_at(i); i++)
 		if (!strcmp(cloud_group_at(i)->pool, c->group->pool))
