@@ -419,7 +419,9 @@ static bool is_locked(struct db_sqlite *db, struct error *e)
 {
 	if (db->lock_errno == EACCES || db->lock_errno == EROFS)
 		return failed(db, SQLITE_READONLY, e);
-	return !db->lock_errno || error_set(e, ERROR_UNAVAILABLE, "%s: %s", db->base.path, strerror(db->lock_errno));
+	return !db->lock_errno || error_set(e, ERROR_UNAVAILABLE,
+					    "%s: cannot be locked, so another preheat may write it: %s; check its disk",
+					    db->base.path, strerror(db->lock_errno));
 }
 
 /* SQLite deletes the log when it closes a file: of one that could not be opened it may not know what is in there. */

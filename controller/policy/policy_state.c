@@ -22,8 +22,9 @@ enum { SHADOW_VALUES = offsetof(struct shadow, block_low) + sizeof((struct shado
 struct shadow_bytes {
 	unsigned char values[SHADOW_VALUES]; /* up to its ring */
 	uint16_t cold_ring[COLD_RING];
-	unsigned char unused[4];
+	unsigned char unused[4]; /* zero: it ends where whole words do */
 };
+_Static_assert(sizeof(struct shadow_bytes) % 8 == 0, "checkpoints have no gaps of a compiler's");
 
 /* What follows is apart from it: texts of other lengths are not alike. */
 static uint64_t mix(uint64_t h, const void *bytes, size_t len)

@@ -233,6 +233,32 @@ static void a_zone_without_stock_blocks_the_group_only_when_no_other_is_left(voi
 	assert_int_equal(event(EVENT_NO_STOCK)->value, 10 * MINUTE); /* until the first is probed again */
 }
 
+/* By the first look; clocks are seconds apart, and not every cloud tells when it was. */
+static void what_failed_before_we_led_is_remembered_for_as_long(void **state)
+{
+	struct stage_of_test *t = *state;
+	static const struct {
+		bool is_told, holds;
+		millis ago;
+	} cases[] = {
+		{ false, true, 0 }, { true, true, -5 * SECOND }, { true, true, 30 * MINUTE }, { true, false, 2 * HOUR }
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		cloud.failure_count = 0;
+		fail_in("a", HOUR);
+		clock_turn(&t->clock, DAY);
+		cloud.failures[0].at = cases[i].is_told ? clock_now(&t->clock) - cases[i].ago : 0;
+		cloud.desired = 0;
+		played_look(t);
+		assert_int_equal(offerings_blocked(&t->g.offerings, clock_mono(&t->clock)), cases[i].holds);
+		assert_int_equal(t->refused, 0);
+		played_tear_down(state);
+		played_set_up(state);
+		t = *state;
+	}
+}
+
 static void a_code_that_says_how_long_is_believed_in_steps(void **state)
 {
 	static const millis waits[] = { 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, HOUR };
@@ -452,6 +478,7 @@ int main(void)
 		TEST(a_throttled_account_is_left_alone_by_all_its_groups),
 		TEST(throttling_waits_longer_each_time),
 		TEST(a_zone_without_stock_blocks_the_group_only_when_no_other_is_left),
+		TEST(what_failed_before_we_led_is_remembered_for_as_long),
 		TEST(a_code_that_says_how_long_is_believed_in_steps),
 		TEST(what_never_ends_is_aborted_a_few_times),
 		TEST(a_group_without_standby_is_told_and_left_without),
