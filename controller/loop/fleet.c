@@ -325,48 +325,61 @@ enum { RECALLED_MOST = 500 };
 /* Others' clocks are ahead of ours, or ours was put right: what was asked for later than now was asked for just now. */
 static const millis RECALLED = 10 * MINUTE, AHEAD_MOST = HOUR;
 
-/* The cloud said no, so that nothing of it will ever show. */
+/* The cloud said no, so that nothing of it will ever show. What ends machines may have ended some before. */
 static bool is_refused(const struct launch *l)
 {
-	return l->outcome && strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
+	return l->outcome && (l->verb == PROVIDER_GROW || l->verb == PROVIDER_STANDBY) &&
+	       strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
 	       strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
 	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
 }
 
+/* It was tried until it ended, or until that life did: how long ago at least, as only the first attempt has a time. */
+static millis last_tried(const struct launch *l, millis now)
+{
+	return l->outcome && now > l->ended_at ? now - l->ended_at : 0;
+}
+
+static void recall_write(struct controller *c, const struct launch *l)
+{
+	millis ago = last_tried(l, clock_now(c->clock));
+	struct node_group *g = group_of(c, l->group);
+
+	if (!g || !is_new(g) || is_refused(l))
+		return;
+	if (l->verb != PROVIDER_STANDBY)
+		g->recalled_size = l->target;
+	if (ago > LAG_MOST)
+		return;
+	node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
+							     .desired = l->target,
+							     .ids = l->machines,
+							     .id_count = l->machine_count,
+							     .is_recalled = true,
+							     .at = l->asked_at,
+							     .mono = clock_mono(c->clock) - ago });
+}
+
 /* Writes of the last minutes that the cloud accepted, or may have, whoever asked: looks must show the latest of them,
  * and what is beyond their size is not ours. */
-static bool recall_writes(struct controller *c, struct error *e)
+static bool recall_writes(struct controller *c, const struct launch *open, size_t open_count, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	millis now = clock_now(c->clock), mono = clock_mono(c->clock);
+	millis now = clock_now(c->clock), from = now - RECALLED;
 	struct launch *found;
 	size_t count;
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		if (is_new(c->groups[i]))
 			node_group_recall_contention(c->groups[i]);
-	if (!launch_find(
-		    c->history,
-		    &(struct launch_filter){ .from = now - RECALLED, .to = now + AHEAD_MOST, .most = RECALLED_MOST },
-		    &a, &found, &count, e))
+	if (open_count && open[0].asked_at < from)
+		from = open[0].asked_at; /* oldest first */
+	if (!launch_find(c->history,
+			 &(struct launch_filter){ .from = from, .to = now + AHEAD_MOST, .most = RECALLED_MOST }, &a,
+			 &found, &count, e))
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		const struct launch *l = &found[i];
-		millis ago = now > l->asked_at ? now - l->asked_at : 0;
-		struct node_group *g = group_of(c, l->group);
-		if (!g || !is_new(g) || is_refused(l))
-			continue;
-		if (l->verb != PROVIDER_STANDBY)
-			g->recalled_size = l->target;
-		if (ago <= LAG_MOST)
-			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
-									     .desired = l->target,
-									     .ids = l->machines,
-									     .id_count = l->machine_count,
-									     .is_recalled = true,
-									     .at = l->asked_at,
-									     .mono = mono - ago });
-	}
+	for (size_t i = 0; i < count; i++)
+		recall_write(c, &found[i]);
 	return true;
 }
 
@@ -377,7 +390,7 @@ bool fleet_adopt_operations(struct controller *c, struct error *e)
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct launch *open;
 	size_t count;
-	bool ok = recall_writes(c, e) && launch_open_ones(c->history, &a, &open, &count, e);
+	bool ok = launch_open_ones(c->history, &a, &open, &count, e) && recall_writes(c, open, count, e);
 
 	for (size_t i = 0; ok && i < count; i++) {
 		struct node_group *g = group_of(c, open[i].group);

@@ -264,6 +264,42 @@ static void what_is_ended_before_a_throttle_is_not_ended_again(void **state)
 	assert_int_equal(throttled, 1);
 }
 
+static millis first_asked;
+static bool is_ended;
+
+/* Until a later attempt than reads are old all of them are lost on their way. */
+static struct wire_fate swallow_for_long(const struct wire_call *c)
+{
+	if (!c->body || !strstr(c->body, "Action=TerminateInstance"))
+		return (struct wire_fate){ 0 };
+	first_asked = first_asked ? first_asked : wire_now();
+	is_ended = wire_now() - first_asked > 2 * MINUTE;
+	return (struct wire_fate){ .is_swallowed = !is_ended };
+}
+
+/* Its row is of the first attempt, and what the cloud did of the last: no look of before that is acted on. */
+static void what_was_ended_at_a_late_attempt_is_waited_for(void **state)
+{
+	(void)state;
+	begin(0);
+	first->reads = (struct cloud_reads){ 90 * SECOND, false };
+	until(serves_five, 30 * MINUTE, "replicas for the traffic serve");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	chat->rate = 0;
+	first_asked = is_ended = 0;
+	wire_on_leave(swallow_for_long);
+	for (int i = 0; i < 4000000 && !is_ended; i++)
+		world_events(1);
+	assert_true(is_ended);
+	run(2 * SECOND);
+	int64_t left = first->desired;
+	replica_kill(0);
+	until(one_leads, 30 * SECOND, "the other leads");
+	run(40 * SECOND);
+	assert_int_equal(first->desired, left);
+	until(is_down, 3 * HOUR, "it comes down");
+}
+
 static struct wire_fate refuse_replicas(const struct wire_call *c)
 {
 	return (struct wire_fate){ .is_refused = !strncmp(c->host, "http://replica-", 15) };
@@ -300,6 +336,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_group_that_is_renamed_is_not_launched_again),
 		SCENARIO(what_is_ended_and_not_answered_is_not_ended_again),
 		SCENARIO(what_is_ended_before_a_throttle_is_not_ended_again),
+		SCENARIO(what_was_ended_at_a_late_attempt_is_waited_for),
 		SCENARIO(who_hears_nothing_does_not_lead_on_an_old_memory),
 	};
 
