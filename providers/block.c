@@ -149,11 +149,12 @@ struct schema_label provider_node_label(enum provider_choice p, const struct blo
 				      *value || !b->is_trial ? value : group };
 }
 
-struct schema_label provider_own_name(enum provider_choice p, const struct block_record *r)
+struct schema_label provider_own_name(enum provider_choice p, const struct block_record *r, size_t i)
 {
 	const struct provider_block *b = provider_block(p);
+	const char *key = b->own_names[i].key;
 
-	return (struct schema_label){ b->own_name.key, b->own_name.key ? text_at(r, b->own_name.value_at) : "" };
+	return (struct schema_label){ key, key ? text_at(r, b->own_names[i].value_at) : "" };
 }
 
 /* Keys that are words of CEL stand between underscores. */

@@ -16,6 +16,7 @@ enum provider_choice {
 
 /* In the order of the manifest's capacity types. */
 enum block_capacity { BLOCK_ON_DEMAND, BLOCK_SPOT, BLOCK_RESERVED, BLOCK_CAPACITIES };
+enum { BLOCK_OWN_NAMES = 2 };
 
 /* Room for the record of any provider: each begins with the map that it was read from. */
 struct block_record {
@@ -90,12 +91,11 @@ struct provider_block {
 		const char *key;
 		size_t key_at, value_at;
 	} label;
-	/* The key of a name of the group's own, which its nodes do not carry, and where the record has it; NULL: none.
-	 */
+	/* Keys that name the group by what its nodes do not carry, and where the record has them; key NULL: no more. */
 	struct {
 		const char *key;
 		size_t value_at;
-	} own_name;
+	} own_names[BLOCK_OWN_NAMES];
 	const char *old_label;			      /* also set, to the same value; NULL: none */
 	bool sets_zone;				      /* topology.kubernetes.io/zone is the group's zone */
 	const char *capacity_label;		      /* NULL: none */
@@ -121,8 +121,8 @@ void provider_block_check(enum provider_choice p, const struct block_record *r, 
 const char *provider_settings(enum provider_choice p, const struct block_record *r, struct arena *a);
 /* `group`: the name of the node group, where the block does not say another. */
 struct schema_label provider_node_label(enum provider_choice p, const struct block_record *r, const char *group);
-/* Key and value of the name in the cloud that is written beside the label; a value of "": none is. */
-struct schema_label provider_own_name(enum provider_choice p, const struct block_record *r);
+/* Key and value of such a name in the cloud, `i` below BLOCK_OWN_NAMES; a value of "": none is. */
+struct schema_label provider_own_name(enum provider_choice p, const struct block_record *r, size_t i);
 /* Rules of the block of every provider, keys' rules with them; texts live in the arena. */
 const struct openapi_rule *provider_block_rules(struct arena *a, size_t *count);
 /* "eks:, aks: or karpenter:": the blocks that buy machines, and those of trials, too. */

@@ -88,7 +88,7 @@ static struct arena *arena_of(const struct eks_call *x)
 
 static struct eks_known *known_of(const struct eks_call *x)
 {
-	return eks_known_of(&eks_of(x)->known, x->base.call->settings);
+	return eks_known_of(&eks_of(x)->known, x->base.call->settings, x->base.call->group);
 }
 
 static millis now_of(const struct eks_call *x)
@@ -542,8 +542,16 @@ static void leave_at(struct eks_call *x, int64_t size)
 	x->seen.group.desired = known_of(x)->asked = size;
 }
 
+static void note_twin(struct eks_call *x)
+{
+	struct eks_group *g = &x->seen.group;
+
+	g->twin = eks_known_twin(known_of(x), g->name, x->settings.region, x->seen.now);
+}
+
 static bool decide(struct eks_call *x, struct error *e)
 {
+	note_twin(x);
 	x->seen.ended = eks_known_endings(known_of(x), now_of(x), arena_of(x), &x->seen.ended_count);
 	bool is_decided = eks_decide(&x->seen, &x->settings, x->base.call, arena_of(x), &x->change, e);
 
@@ -912,7 +920,6 @@ static void add_update_failure(struct eks_call *x)
 static void describe(struct eks_call *x)
 {
 	struct group_description *d = &x->base.call->description;
-
 	struct eks_known *n = known_of(x);
 	bool is_ours = x->base.call->pending && *x->base.call->pending; /* it goes on, or was over a moment ago */
 
@@ -920,7 +927,7 @@ static void describe(struct eks_call *x)
 	eks_describe(&x->seen, arena_of(x), d);
 	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
-	eks_known_looked(n, &x->seen.group, x->seen.now);
+	eks_known_looked(n, &x->seen.group, x->settings.region, x->seen.now);
 	d->resized_by = text_keep(arena_of(x), n->resized_by);
 	d->ends_at = is_block(x) ? n->ends_at : 0;
 	if (is_block(x) && !d->ends_at)
@@ -933,6 +940,7 @@ static void describe(struct eks_call *x)
 	d->emptied_by = n->is_emptied && !x->seen.group.desired ? eks_emptied_by(&x->seen.group, arena_of(x)) : "";
 	if (x->has_update_failed)
 		add_update_failure(x);
+	note_twin(x);
 	const char *untouched = eks_why_untouched(&x->seen.group, &x->settings, arena_of(x));
 	d->is_refused = !x->seen.group.may_launch || untouched;
 	if (untouched)

@@ -480,6 +480,11 @@ const char *eks_why_untouched(const struct eks_group *g, const struct eks_settin
 			"Auto Scaling group %s has an operator, %s, which alone may change it, so nothing is "
 			"changed; use a node group without one",
 			g->name, g->operated_by);
+	if (g->twin)
+		return text_printf(a,
+				   "Auto Scaling group %s is node group %s's, too, and both would set its size, so "
+				   "nothing is changed; name it %s here, too: pools may share a node group",
+				   g->name, g->twin, g->twin);
 	if (g->is_managed && (settings->auto_scaling_group || settings->tag_count))
 		return text_printf(
 			a,

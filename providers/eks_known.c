@@ -11,16 +11,21 @@
 static const millis REFUSAL_KEPT = 30 * SECOND;
 enum { RESIZER_ASKS = 3 }; /* an activity may show later than the size */
 
-struct eks_known *eks_known_of(struct eks_known **list, const char *settings)
+struct eks_known *eks_known_of(struct eks_known **list, const char *settings, const char *group)
 {
 	struct eks_known *k = *list;
 
 	while (k && strcmp(k->settings, settings) != 0)
 		k = k->next;
+	if (k && strcmp(k->group, group) != 0) {
+		free(k->group);
+		k->group = xstrdup(group);
+	}
 	if (k)
 		return k;
 	k = xcalloc(1, sizeof *k);
 	k->settings = xstrdup(settings);
+	k->group = xstrdup(group);
 	k->asked = EKS_NONE_ASKED;
 	k->next = *list;
 	*list = k;
@@ -37,6 +42,7 @@ void eks_known_release(struct eks_known *list)
 			free(k->ended[i].id);
 		free(k->ended);
 		free(k->settings);
+		free(k->group);
 		free(k);
 	}
 }
@@ -106,12 +112,31 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void eks_known_looked(struct eks_known *k, const struct eks_group *g, millis at)
+static const char *name_in(struct arena *a, const char *region, const char *name)
+{
+	return text_printf(a, "%s %s", region, name);
+}
+
+const char *eks_known_twin(const struct eks_known *k, const char *auto_scaling_group, const char *region, millis at)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *name = name_in(&a, region, auto_scaling_group);
+
+	/* Later entries stand before earlier ones. */
+	for (const struct eks_known *o = k->next; o; o = o->next)
+		if (o->auto_scaling_group && !strcmp(o->auto_scaling_group, name) && at - o->shown_at < LAG_MOST &&
+		    strcmp(o->group, k->group) != 0)
+			return o->group;
+	return NULL;
+}
+
+void eks_known_looked(struct eks_known *k, const struct eks_group *g, const char *region, millis at)
 {
 	if (g->desired == k->asked)
 		k->asked = EKS_NONE_ASKED;
 	k->shown_at = at;
 	arena_clear(&k->looked);
+	k->auto_scaling_group = name_in(&k->looked, region, g->name);
 	k->desired = g->desired;
 	k->max = g->max;
 	k->staying = arena_array(&k->looked, const char *, g->instance_count + 1);

@@ -15,7 +15,7 @@
 /* Moments are of a clock that never goes back; 0: never. */
 struct eks_known {
 	struct eks_known *next;
-	char *settings;
+	char *settings, *group; /* group: its name in the manifest */
 	struct arena arena;
 	struct eks_nodegroup nodegroup;
 	struct error refusal; /* ERROR_NONE: found */
@@ -24,7 +24,8 @@ struct eks_known {
 	int64_t desired, max;
 	millis shown_at; /* by AWS's clock; 0: none was */
 	struct arena looked;
-	const char **staying; /* machines that did not end, sorted */
+	const char *auto_scaling_group; /* region and name; NULL: none was shown */
+	const char **staying;		/* machines that did not end, sorted */
 	size_t staying_count;
 	int64_t asked; /* the size that a change of ours left, until a look shows it; EKS_NONE_ASKED */
 	/* Others gave it another size: when they had not yet, by AWS's clock; at how many looks it is still asked who;
@@ -53,7 +54,7 @@ struct eks_known {
 };
 
 /* The entry of a settings text of the manifest: few, and kept until the end. */
-struct eks_known *eks_known_of(struct eks_known **list, const char *settings);
+struct eks_known *eks_known_of(struct eks_known **list, const char *settings, const char *group);
 void eks_known_release(struct eks_known *list);
 /* Nothing is known of its node group. */
 void eks_known_forget(struct eks_known *k);
@@ -62,7 +63,10 @@ void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, mil
 /* Kept only where asking again soon would not help. */
 void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
 /* A look is over, at that moment of AWS's clock. */
-void eks_known_looked(struct eks_known *k, const struct eks_group *g, millis at);
+void eks_known_looked(struct eks_known *k, const struct eks_group *g, const char *region, millis at);
+/* Another node group of the manifest that was there first has the same Auto Scaling group, as looks of LAG_MOST show:
+ * its name, which lives as long as the entry. NULL: none. */
+const char *eks_known_twin(const struct eks_known *k, const char *auto_scaling_group, const char *region, millis at);
 /* It is asked to end, or that is refused for certain: what the next calls take it to be until reads must show it. */
 void eks_known_ended(struct eks_known *k, const char *id, millis now);
 void eks_known_stays(struct eks_known *k, const char *id);

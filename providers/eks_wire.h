@@ -95,6 +95,7 @@ struct eks_group {
 	bool is_tagged;		 /* for Cluster Autoscaler */
 	bool is_managed;	 /* by EKS: it is of a managed node group */
 	const char *operated_by; /* the service that alone may change it; "": anybody may */
+	const char *twin;	 /* the node group of the manifest that has it, too, and had it first; NULL: none has */
 	bool protects_new;	 /* from scale-in, by its own setting */
 	bool rebalances;	 /* its zones: the process AZRebalance is not suspended */
 	bool may_launch;	 /* the process Launch is not suspended */

@@ -903,7 +903,7 @@ static void mark_group(struct marked_group *marked, size_t *count, struct schema
 /* One group of the cloud under two names: its nodes would count for the first, and both would set its size. */
 static void check_one_name(struct draft *d, struct arena *a)
 {
-	struct marked_group *marked = arena_array(a, struct marked_group, 2 * d->group_count + 1);
+	struct marked_group *marked = arena_array(a, struct marked_group, (1 + BLOCK_OWN_NAMES) * d->group_count + 1);
 	size_t count = 0;
 
 	for (size_t i = 0; i < d->group_count; i++) {
@@ -912,7 +912,8 @@ static void check_one_name(struct draft *d, struct arena *a)
 		if (!g->name || !g->blocks[p].node)
 			continue;
 		mark_group(marked, &count, provider_node_label(p, &g->blocks[p], g->name), g, i);
-		mark_group(marked, &count, provider_own_name(p, &g->blocks[p]), g, i);
+		for (size_t k = 0; k < BLOCK_OWN_NAMES; k++)
+			mark_group(marked, &count, provider_own_name(p, &g->blocks[p], k), g, i);
 	}
 	qsort(marked, count, sizeof *marked, by_label);
 	for (size_t i = 1; i < count; i++) {

@@ -395,6 +395,10 @@ static void contradictions_among_groups(void **state)
 			 "eks: { cluster: c, nodegroup: other, region: r, autoScalingGroup: a } }"),
 		  6, 114, "spec.nodeGroups[1].eks",
 		  "found the cloud's group of node group g, too: autoScalingGroup=a; allowed" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, tags: team=ml } }, { name: h, "
+			 "eks: { cluster: c, nodegroup: other, region: r, tags: team=ml } }"),
+		  6, 108, "spec.nodeGroups[1].eks",
+		  "found the cloud's group of node group g, too: tags=team=ml; allowed" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a, tags: b } }"), 6,
 		  100, FIRST ".eks.tags", "tags beside autoScalingGroup" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, protection: group } }"), 6, 85,

@@ -691,6 +691,33 @@ static void groups_of_an_operator_are_left_alone(void **state)
 	assert_non_null(strstr(s->call.description.lacks, "autoscaling.example.aws"));
 }
 
+/* One group of the cloud, found in two ways: whoever was there first has it. */
+static void a_group_of_two_names_is_changed_under_the_first(void **state)
+{
+	static const char *const ids[] = { "i-0a" };
+	static const char find[] = "DescribeAutoScalingGroups&Filters.member.1.Name=tag%3Ateam&Filters.member.1."
+				   "Values.member.1=ml&IncludeInstances=false&MaxRecords=100";
+	static const char group[] = GROUP("0", "5", "1", HAS(SAFE("i-0a")) "");
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, group, 0 }, ), ERROR_NONE);
+	assert_false(s->call.description.is_refused);
+	account_settle(s, "\"tags\":\"team=ml\"");
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .group = "h"), { find, group, 0 }, { READ, group, 0 }, ),
+		ERROR_NONE);
+	assert_true(s->call.description.is_refused);
+	assert_non_null(strstr(s->call.description.lacks, "group a is node group g's, too"));
+	for (enum provider_verb verb = PROVIDER_GROW; verb <= PROVIDER_CANCEL; verb++)
+		assert_int_equal(RUN(s, CALL(.verb = verb, .group = "h", .desired = 3, .ids = ids, .id_count = 1),
+				     { READ, group, 0 }, ),
+				 ERROR_INVALID);
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, group, 0 }, { SIZE("3"), "", 0 }, ),
+			 ERROR_NONE);
+}
+
 static void groups_of_cluster_autoscaler_are_left_alone(void **state)
 {
 	static const enum provider_verb verbs[] = { PROVIDER_GROW, PROVIDER_REMOVE, PROVIDER_STOP, PROVIDER_STANDBY,
@@ -1161,6 +1188,7 @@ int main(void)
 		TEST(growing_reads_first_and_protects_what_is_there),
 		TEST(groups_of_an_operator_are_left_alone),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),
+		TEST(a_group_of_two_names_is_changed_under_the_first),
 		TEST(removing_protects_the_others_first),
 		TEST(what_ends_is_not_ended_again),
 		TEST(a_size_that_others_lowered_is_not_lowered_again),

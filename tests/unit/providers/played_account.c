@@ -109,7 +109,7 @@ enum error_kind account_run(struct scene *s, struct provider_call call, const st
 {
 	provider_call_release(&s->call);
 	s->call = call;
-	s->call.group = "g";
+	s->call.group = call.group ? call.group : "g";
 	s->call.token = call.token ? call.token : "token-1";
 	s->call.settings = s->settings.text;
 	s->call.done = on_done;
