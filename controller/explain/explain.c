@@ -234,7 +234,7 @@ static const char *const titles[] = { "Decided", "Seen",    "Engines",	"Expected
 
 _Static_assert(sizeof titles / sizeof *titles <= EXPLANATION_PARTS_MAX, "room for every part");
 
-enum test { IS, IS_NOT, POSITIVE, NEGATIVE, KNOWN };
+enum test { IS, IS_NOT, POSITIVE, BELOW, KNOWN };
 
 static const struct sentence {
 	enum part part;
@@ -295,8 +295,8 @@ static bool holds(const struct record_view *r, const struct sentence *s)
 		return value != s->value;
 	case POSITIVE:
 		return value > 0;
-	case NEGATIVE:
-		return value < 0 && value != ABSENT;
+	case BELOW:
+		return value < s->value && value != ABSENT;
 	case KNOWN:
 		return value != ABSENT;
 	}

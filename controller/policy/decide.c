@@ -499,6 +499,14 @@ static int64_t share_ppm(double x)
 	return ppm(x > 1 ? 1 : x);
 }
 
+/* In the signals of the tick: of the readings that were due those that came and agree with themselves. */
+static int64_t confidence_ppm(const struct pool_input *in)
+{
+	int64_t agree = in->scrapes_fresh - in->scrapes_disputed;
+
+	return in->scrapes_expected > 0 ? share_ppm((double)agree / (double)in->scrapes_expected) : ABSENT;
+}
+
 static void describe_seen(const struct snapshot *s, size_t pool, const struct estimates *l,
 			  const struct recommendation *w, struct pool_decision *d)
 {
@@ -506,6 +514,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 
 	d->signals = (int64_t)l->reading.signals;
 	d->disputed = seen->input.scrapes_disputed;
+	d->confidence_ppm = confidence_ppm(&seen->input);
 	d->running_milli = milli(l->reading.in_service);
 	d->waiting_milli = milli(l->reading.waiting);
 	d->waiting_now = seen->scrape_count ? seen->scrapes[seen->scrape_count - 1].waiting : ABSENT;

@@ -407,6 +407,8 @@ static const struct metric pool_metrics[] = {
 	  .help = "1 for the limit of the decision (none: decided as recommended), else 0." },
 	{ .name = "preheat_pool_signals_state", CHOICE(signals, "signal_state"), .labels = "namespace, pool, state",
 	  .help = "1 for how far the signals are trusted, else 0." },
+	{ .name = "preheat_pool_signals_confidence_ratio", DECISION(confidence_ppm), .digits = 6,
+	  .help = "Share of the last tick's readings that came and whose levels, counters and time agree; below 1 nothing is scaled down." },
 	{ .name = "preheat_pool_signals_disputed", DECISION(disputed), .help = "Readings of the last tick that contradict themselves: nothing is scaled down by them." },
 	{ .name = "preheat_pool_objective_wait_seconds", .of = OF_SPEC, .digits = 3, .labels = "namespace, pool", .offset = offsetof(struct pool_spec, objective_wait),
 	  .help = "A request that waits longer is late." },

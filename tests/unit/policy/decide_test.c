@@ -63,6 +63,35 @@ static void blindness_never_shrinks(void **state)
 	toy_end(&t);
 }
 
+/* Of three readings of each replica. */
+static void confidence_is_the_share_of_readings_that_agree(void **state)
+{
+	static const struct {
+		int64_t fresh_permille, disputed, confidence;
+		enum signal_state signals;
+	} cases[] = { { 1000, 0, 1000000, SIGNALS_FRESH },
+		      { 1000, 3, 900000, SIGNALS_PARTIAL },
+		      { 800, 0, 800000, SIGNALS_PARTIAL },
+		      { 800, 3, 700000, SIGNALS_PARTIAL },
+		      { 200, 0, 200000, SIGNALS_STALE },
+		      { 0, 0, 0, SIGNALS_STALE } };
+	struct toy t;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		toy_init(&t, 1);
+		toy_begin(&t, 10);
+		t.demand = 9;
+		toy_tick(&t);
+		t.fresh_permille = cases[i].fresh_permille;
+		t.disputed = cases[i].disputed;
+		const struct pool_decision *d = toy_tick(&t);
+		assert_int_equal(d->confidence_ppm, cases[i].confidence);
+		assert_int_equal(d->signals, cases[i].signals);
+		toy_end(&t);
+	}
+}
+
 /* A Prometheus server that reads its pods once a minute: between two readings the last one stands. */
 static void readings_may_be_further_apart_than_ticks(void **state)
 {
@@ -451,6 +480,7 @@ int main(void)
 		cmocka_unit_test(a_still_world_is_left_alone),
 		cmocka_unit_test(demand_is_met_after_a_step),
 		cmocka_unit_test(blindness_never_shrinks),
+		cmocka_unit_test(confidence_is_the_share_of_readings_that_agree),
 		cmocka_unit_test(readings_may_be_further_apart_than_ticks),
 		cmocka_unit_test(a_queue_holds_between_two_readings),
 		cmocka_unit_test(an_unknown_queue_holds_and_does_not_inflate),

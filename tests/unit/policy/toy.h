@@ -37,7 +37,7 @@ struct toy {
 	millis ends_at[TOY_GROUPS];
 	bool refuse_wakes, blind;
 	bool takes_stopped; /* the cloud takes a stopped machine where a new one is asked for */
-	int64_t fresh_permille;
+	int64_t fresh_permille, disputed;
 	int64_t silent_ticks; /* between two with readings, which tell of all since the ones before */
 	struct scrape_input untold;
 	int64_t asleep; /* in the first group, a node each */
@@ -232,6 +232,7 @@ static inline void toy_observe(struct toy *t)
 	t->seen = (struct pool_snapshot){
 		.input = { .scrapes_expected = ready * 3,
 			   .scrapes_fresh = t->blind ? 0 : ready * 3 * t->fresh_permille / 1000,
+			   .scrapes_disputed = t->disputed,
 			   .ready = ready,
 			   .asleep = t->asleep,
 			   .lent = t->lent,
