@@ -511,9 +511,10 @@ static bool is_of_this_machine(const struct cluster *c, const struct node *n, co
 			       const struct watch_seen *seen)
 {
 	millis at = event_time(r);
-	if (c->ignores_stamps || at == 0)
-		return !seen->is_from_list;
-	return at >= n->registered_at - SECOND && seen->arrived - at < LASTS;
+
+	/* What a watch tells has just happened, whatever the clock of its reporter shows. */
+	return !seen->is_from_list ||
+	       (!c->ignores_stamps && at != 0 && at >= n->registered_at - SECOND && seen->arrived - at < LASTS);
 }
 
 bool cluster_node_event_seen(struct cluster *c, const struct node_event_record *r, const struct watch_seen *seen)

@@ -94,6 +94,7 @@ static void drive(struct timer *t)
 	c->tick.is_drive_due = false;
 	if (!leader_may_act(c) || tick_stood_still(c)) /* the tick that comes first drives all */
 		return;
+	clock_skew_follow(c);
 	if (c->targets_changed)
 		pool_signals_targets(c);
 	for (size_t k = 0; k < ACTORS; k++)

@@ -74,6 +74,8 @@ static void decide(struct controller *c)
 {
 	const struct snapshot was = c->snapshot;
 	const struct plan before = c->plan;
+
+	clock_skew_follow(c);
 	struct snapshot now = observe_between_ticks(c, &c->tick.arena);
 
 	if (now.now <= was.now)

@@ -206,15 +206,6 @@ static bool can_be_mended(struct aws_call *c, const char *date)
 	return true;
 }
 
-/* The present as the answer tells it; retry_after() reads dates that lie ahead of what it is given. */
-static millis date_of(const struct aws_call *c, const char *header)
-{
-	const millis reach = 12 * HOUR;
-	millis from = aws_now(c->aws) - reach, ahead = retry_after(header, from);
-
-	return ahead > 0 && ahead < 2 * reach ? from + ahead : 0;
-}
-
 static void on_answer(struct http_request *r)
 {
 	struct aws_call *c = r->user;
@@ -222,8 +213,8 @@ static void on_answer(struct http_request *r)
 	c->error = r->error;
 	c->response = r->response;
 	c->response_len = r->response_len;
-	if (r->error.kind == ERROR_NONE)
-		c->answered_at = date_of(c, http_header(r, "Date"));
+	if (r->error.kind == ERROR_NONE && !http_date(http_header(r, "Date"), &c->answered_at))
+		c->answered_at = 0;
 	if (r->error.kind == ERROR_NONE && http_status_kind(r->status) != ERROR_NONE) {
 		aws_read_refusal(r->response, r->response_len, http_header(r, "x-amzn-errortype"), &c->refusal);
 		if (can_be_mended(c, http_header(r, "Date"))) {

@@ -98,12 +98,11 @@ millis aws_keyring_now(const struct aws_keyring *k)
 
 bool aws_keyring_set_clock(struct aws_keyring *k, const char *date)
 {
-	const millis reach = 12 * HOUR;
-	millis ahead = retry_after(date, aws_keyring_now(k) - reach);
+	millis at;
 
-	if (ahead <= 0 || ahead >= 2 * reach)
+	if (!http_date(date, &at))
 		return false;
-	ahead -= reach;
+	millis ahead = at - aws_keyring_now(k);
 	if (ahead > -SKEW_MOST && ahead < SKEW_MOST)
 		return false;
 	k->clock_offset += ahead;

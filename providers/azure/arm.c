@@ -222,6 +222,15 @@ static void keep_token(struct token_slot *s, const struct http_request *r)
 	s->renew_at = now + lives - (lives / 2 < RENEW_BEFORE ? lives / 2 : RENEW_BEFORE);
 }
 
+/* The machine's may be wrong, and what is signed with a wrong one is refused. */
+static void hear_time(struct arm *arm, const struct http_request *r)
+{
+	millis at;
+
+	if (r->error.kind == ERROR_NONE && http_date(http_header(r, "Date"), &at))
+		arm->clock.ahead += at - clock_now(&arm->clock);
+}
+
 static void fetched(struct http_request *r)
 {
 	struct token_slot *s = r->user;
@@ -229,6 +238,7 @@ static void fetched(struct http_request *r)
 	millis wait = -1;
 
 	s->is_asking = false;
+	hear_time(s->arm, r);
 	token_request_release(&s->asked);
 	if (r->error.kind != ERROR_NONE) {
 		s->error = r->error;
@@ -311,6 +321,7 @@ static void answered(struct http_request *h)
 	struct arm_request *r = h->user;
 	const char *told;
 
+	hear_time(r->arm, h);
 	if (h->error.kind != ERROR_NONE) {
 		r->error = h->error;
 		h->status = 0;

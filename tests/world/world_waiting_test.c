@@ -154,6 +154,24 @@ static void a_pod_that_no_machine_helps_is_no_event(void **state)
 	ends_with(0, 0);
 }
 
+/* The machine's clock jumps between a tick and the pod that is decided on at once: no decision is of that time. */
+static void a_pod_after_a_jump_of_the_clock_takes_nobody_along(void **state)
+{
+	(void)state;
+	replica_start(0, &alone);
+	run(40 * SECOND);
+	run_to_after_tick(200);
+	wire_machine_ahead(20 * HOUR);
+	come("one", 1);
+	world_run(SECOND);
+	assert_int_equal(train->desired, 1);
+	for (int i = 0; i < 30; i++) {
+		millis apart = replica_published(0)->snapshot->now - (WIRE_EPOCH + wire_now());
+		assert_in_range(apart + MINUTE, 0, 2 * MINUTE);
+		run(MINUTE);
+	}
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -166,6 +184,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_stream_of_pods_is_decided_on_every_second),
 		SCENARIO(a_pod_of_a_volume_is_bought_for_within_a_second),
 		SCENARIO(a_pod_that_no_machine_helps_is_no_event),
+		SCENARIO(a_pod_after_a_jump_of_the_clock_takes_nobody_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

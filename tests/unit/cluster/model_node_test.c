@@ -268,6 +268,9 @@ static void hears_events(void **state)
 	assert_int_equal(noticed(NOTICE("n", "NodeNotReady", "'2026-11-21T10:20:00Z'"), 20 * MINUTE, false),
 			 NODE_STAYS);
 	assert_int_equal(noticed(NOTICE("other", "SpotInterruption", "null"), 20 * MINUTE, false), NODE_STAYS);
+	/* whoever tells it has a clock that is an hour behind: it has just happened all the same */
+	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T09:20:00Z'"), 20 * MINUTE, false),
+			 NODE_SPOT_INTERRUPTED);
 	/* of the machine before, of that name; of long ago, listed */
 	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T09:59:00Z'"), MINUTE, true), NODE_STAYS);
 	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T10:01:00Z'"), 50 * MINUTE, true),

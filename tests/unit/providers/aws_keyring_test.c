@@ -567,6 +567,8 @@ static void a_clock_that_is_wrong_is_put_right(void **state)
 	millis off = aws_keyring_now(s->keyring) - now() - HOUR;
 	assert_true(off > -3 * SECOND && off < 3 * SECOND);
 	assert_false(aws_keyring_set_clock(s->keyring, date));
+	assert_true(aws_keyring_set_clock(s->keyring, "Sun, 06 Nov 1994 08:49:37 GMT"));
+	assert_true(aws_keyring_now(s->keyring) - 784111777000 < 3 * SECOND);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
