@@ -2,6 +2,7 @@
 #include "providers/aks.h"
 
 #include "base/clock.h"
+#include "base/net/retry.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "providers/azure/answer.h"
@@ -544,6 +545,8 @@ static bool describe(struct aks_call *x)
 	bool is_system = strcasecmp(x->pool.mode, "System") == 0;
 	struct group_description d = { .min = is_system, .max = MACHINES_MOST, .desired = x->pool.count };
 
+	if (!http_date(http_header(&x->request.http, "Date"), &d.present))
+		d.present = 0;
 	d.is_busy = x->operation_open || azure_pool_is_busy(&x->pool);
 	if (azure_pool_is_owners(&x->pool))
 		d.busy_with = text_printf(&x->base.call->arena, "AKS works on the agent pool (provisioningState %s)",

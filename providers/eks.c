@@ -928,6 +928,7 @@ static void describe(struct eks_call *x)
 	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
 		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
 	eks_known_looked(n, &x->seen.group, x->settings.region, x->seen.now);
+	d->present = x->request.answered_at > x->seen.now ? x->request.answered_at : x->seen.now;
 	d->resized_by = text_keep(arena_of(x), n->resized_by);
 	d->ends_at = is_block(x) ? n->ends_at : 0;
 	if (is_block(x) && !d->ends_at)

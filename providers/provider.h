@@ -68,6 +68,7 @@ enum new_machines {
 
 /* What the cloud says of a group. Texts and lists live in the call's arena. */
 struct group_description {
+	millis present;		  /* the cloud's clock as it answered, by which all times here are; 0: not told */
 	int64_t min, max;	  /* the cloud's own bounds */
 	int64_t desired;	  /* machines asked to run */
 	int64_t standby;	  /* machines asked to stand by */

@@ -306,6 +306,8 @@ static void on_answer(struct http_request *r)
 	}
 	c->description.abilities |= ABILITIES;
 	c->description.lacks = "";
+	if (!http_date(http_header(r, "Date"), &c->description.present))
+		c->description.present = 0;
 	exchange_finish(&x->base);
 }
 

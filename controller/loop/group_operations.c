@@ -637,6 +637,33 @@ static void doubt(struct node_group *g, struct provider_call *c)
 	provider_call_release(c);
 }
 
+/* Answers tell their time in whole seconds, and come later: the same clock seems to move by so much. */
+static const millis TOLD_WITHIN = 3 * SECOND;
+
+static void by_ours(const struct node_group *g, bool is_told, millis *at)
+{
+	if (*at > 0)
+		*at = is_told ? *at - g->cloud_ahead : clock_of_wall(g->context->clock, *at);
+}
+
+/* What is of the cloud's clock becomes of ours. In time that runs faster than the world's a second is too coarse. */
+static void take_times(struct node_group *g, struct group_description *d)
+{
+	const struct clock *clock = g->context->clock;
+	bool is_told = d->present > 0 && clock->speed == 1;
+	millis ahead = d->present - clock_now(clock);
+
+	if (is_told && (ahead > g->cloud_ahead + TOLD_WITHIN || ahead < g->cloud_ahead - TOLD_WITHIN))
+		g->cloud_ahead = ahead;
+	for (size_t i = 0; i < d->machine_count; i++) {
+		by_ours(g, is_told, &d->machines[i].launched_at);
+		by_ours(g, is_told, &d->machines[i].state_since);
+	}
+	for (size_t i = 0; i < d->failure_count; i++)
+		by_ours(g, is_told, &d->failures[i].at);
+	by_ours(g, is_told, &d->ends_at);
+}
+
 static void looked(struct provider_call *c)
 {
 	struct node_group *g = c->user;
@@ -654,6 +681,7 @@ static void looked(struct provider_call *c)
 		return;
 	}
 	throttle_passed(g->throttle, g->look_began);
+	take_times(g, &c->description);
 	if (!g->is_look_stale) {
 		if (node_group_believes(g, &c->description, g->look_since))
 			described(g, c);

@@ -358,11 +358,11 @@ static enum start_kind comes_as(const struct machine *m)
 }
 
 /* Or woken; 0: the cloud does not tell, as EKS of machines in service. */
-static millis launched(const struct node_group *g, const struct machine *m)
+static millis launched(const struct machine *m)
 {
 	millis at = comes_as(m) == START_WAKE ? m->state_since : m->launched_at;
 
-	return at > 0 ? clock_of_wall(g->context->clock, at) : 0;
+	return at > 0 ? at : 0;
 }
 
 /* Of a group that others raised, what was launched before a start of ours was asked for may have come for them. */
@@ -370,7 +370,7 @@ static bool bind_any(struct node_group *g, const struct machine *m)
 {
 	enum start_kind kind = comes_as(m);
 	struct start like = { .kind = kind,
-			      .asked_at = launched(g, m),
+			      .asked_at = launched(m),
 			      .is_first = m->never_ran,
 			      .is_found = g->is_known && node_group_is_raised(g),
 			      .bound_at = clock_now(g->context->clock) };
@@ -422,12 +422,12 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 	if (like.group < 0 || is_there)
 		return;
 	if (began > 0 && !was_stopped)
-		like.asked_at = clock_of_wall(g->context->clock, began);
+		like.asked_at = began;
 	int64_t count = places(g, pool);
 	struct start *asked = starts_ask(g->context->starts, &like, count);
 	/* Whether it was stopped since it was launched is not known any more, but that it runs no longer than this. */
 	if (!kept_at && m->state_since > 0)
-		kept_at = clock_of_wall(g->context->clock, m->state_since);
+		kept_at = m->state_since;
 	for (int64_t i = 0; kept_at > like.asked_at && i < count; i++)
 		asked[i].stage_since = kept_at;
 	bind_any(g, m);
@@ -637,7 +637,7 @@ static void launch_failed(struct node_group *g, const struct launch_failure *f)
  * not every cloud tells when it was. */
 static void remember_failure(struct node_group *g, const struct launch_failure *f)
 {
-	millis since = clock_now(g->context->clock) - clock_of_wall(g->context->clock, f->at);
+	millis since = clock_now(g->context->clock) - f->at;
 	millis passed = f->at > 0 && since > 0 ? since : 0;
 
 	if (f->back_off > passed)
@@ -742,7 +742,7 @@ static void share_what_came(struct node_group *g)
 		struct start *t = &s->items[i];
 		const struct machine *m = t->machine[0] ? node_group_machine(g, t->machine) : NULL;
 		if (m)
-			t->is_found |= launched(g, m) ? launched(g, m) <= t->asked_at : t->bound_at >= looked_at;
+			t->is_found |= launched(m) ? launched(m) <= t->asked_at : t->bound_at >= looked_at;
 	}
 }
 

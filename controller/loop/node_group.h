@@ -123,7 +123,8 @@ struct node_group {
 	const struct provider_ops *ops;
 
 	/* The truth about the group: node_group.c writes it. */
-	struct group_description seen; /* as told last */
+	struct group_description seen; /* as told last; its times are of our clock */
+	millis cloud_ahead;	       /* the cloud's clock, of ours, as its answers tell */
 	struct arena arena;	       /* of seen */
 	millis opened_at;	       /* clock_mono: of what was asked for before nothing may be known */
 	millis described_at;	       /* clock_mono */

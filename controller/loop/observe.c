@@ -139,7 +139,7 @@ millis observe_end(const struct controller *c, size_t group)
 {
 	const struct node_group *g = c->groups[group];
 	millis written = fleet_of(c)->groups[group].ends_at;
-	millis told = g->is_known && g->seen.ends_at > 0 ? clock_of_wall(c->clock, g->seen.ends_at) : 0;
+	millis told = g->is_known && g->seen.ends_at > 0 ? g->seen.ends_at : 0;
 
 	return written > 0 && (told <= 0 || written < told) ? written : told;
 }

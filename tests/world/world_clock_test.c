@@ -215,6 +215,46 @@ static void a_machine_that_is_set_right_takes_nobody_along(void **state)
 }
 
 /* Without anybody's word time goes on from where it was told to be, until somebody tells. */
+static int64_t had; /* bought before */
+
+static bool two_are_bought(void)
+{
+	return od->bought >= had + 2;
+}
+
+/* The API server's clock, which ours follows, and the cloud's are so far apart; a restart finds machines on their way,
+ * whose launches only the cloud tells of. */
+static void adopt_beside(millis ahead)
+{
+	wire_host_ahead(APISERVER, ahead);
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	had = od->bought;
+	chat->rate = 6;
+	until(two_are_bought, 30 * MINUTE, "machines for the traffic are bought");
+	run(25 * SECOND);
+	replica_kill(0);
+	replica_start(0, &alone);
+	run(12 * MINUTE);
+	const struct pool_decision *d = &replica_published(0)->plan->pools[0].decision;
+	assert_in_range(d->lead_cold_p50, 2 * MINUTE, 5 * MINUTE);
+	assert_in_range(d->lead_cold_p95, 3 * MINUTE, 8 * MINUTE);
+	assert_int_equal(d->overdue, 0);
+	assert_false(world_event_told("NodeStuck"));
+}
+
+static void a_server_ahead_of_the_cloud_spoils_no_lead_time(void **state)
+{
+	(void)state;
+	adopt_beside(HOUR);
+}
+
+static void a_server_behind_the_cloud_spoils_no_lead_time(void **state)
+{
+	(void)state;
+	adopt_beside(-HOUR);
+}
+
 static void it_heals_once_the_time_is_told(void **state)
 {
 	(void)state;
@@ -354,6 +394,8 @@ int main(int argc, char **argv)
 		SCENARIO(with_the_clock_behind_lead_times_are_measured),
 		SCENARIO(a_machine_that_is_set_right_takes_nobody_along),
 		SCENARIO(a_restart_behind_the_time_gives_up_nobody),
+		SCENARIO(a_server_ahead_of_the_cloud_spoils_no_lead_time),
+		SCENARIO(a_server_behind_the_cloud_spoils_no_lead_time),
 		SCENARIO(it_heals_once_the_time_is_told),
 		SCENARIO(a_clock_that_jumps_is_not_followed),
 		SCENARIO(a_jump_that_is_taken_back_sets_nothing_aside),
