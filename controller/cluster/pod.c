@@ -409,7 +409,7 @@ static int whole_or(const char *text, int otherwise)
 	return is_negative ? (int)-value : (int)value;
 }
 
-static void read_wishes(struct pod *p, const struct pod_record *r)
+static void read_wishes(const struct cluster *c, struct pod *p, const struct pod_record *r)
 {
 	const char *evict = decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict");
 	const char *still = decoded_get(&r->annotations, do_not_disrupt_annotation);
@@ -422,7 +422,8 @@ static void read_wishes(struct pod *p, const struct pod_record *r)
 	if (is_text(still, "true"))
 		p->undisturbed_until = INT64_MAX;
 	else if (still != NULL && duration_parse(still, strlen(still), &duration) && duration < DAY * 3650)
-		p->undisturbed_until = p->created_at + duration;
+		p->undisturbed_until =
+			(c->ignores_stamps || r->created_at == 0 ? p->created_at : r->created_at) + duration;
 	p->has_local_storage = has_local_storage(r);
 	p->deletion_cost = whole_or(decoded_get(&r->annotations, "controller.kubernetes.io/pod-deletion-cost"), 0);
 	p->priority = (int)(r->priority > INT32_MAX ? INT32_MAX : r->priority < INT32_MIN ? INT32_MIN : r->priority);
@@ -529,7 +530,7 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	read_owner(c, p, r);
 	read_progress(c, p, r, seen);
 	settle_claims(c, p, r->node_name != NULL && r->node_name[0] != '\0');
-	read_wishes(p, r);
+	read_wishes(c, p, r);
 	read_gang(c, p, r);
 	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
 }

@@ -52,12 +52,8 @@ static void put_future_aside(struct controller *c)
 			 LOG_END);
 }
 
-void clock_skew_check(struct controller *c)
+static void take_time(struct controller *c, millis machine_ahead)
 {
-	millis machine_ahead;
-
-	if (!server_told(c, &machine_ahead))
-		return;
 	millis by = is_far(machine_ahead) ? -machine_ahead : 0;
 	if (by)
 		log_warn("clock-put-right", LOG_S("why", "the machine's clock is not the API server's"),
@@ -70,6 +66,15 @@ void clock_skew_check(struct controller *c)
 	c->skew.machine_ahead = machine_ahead;
 	c->skew.ahead = c->skew.wrong_since = 0;
 	cluster_ignore_stamps(c->cluster, false);
+}
+
+void clock_skew_check(struct controller *c)
+{
+	millis machine_ahead;
+
+	if (!server_told(c, &machine_ahead))
+		return;
+	take_time(c, machine_ahead);
 	put_future_aside(c);
 }
 
@@ -104,6 +109,14 @@ static bool is_apart(const struct controller *c)
 
 	return server_told(c, &machine_ahead) &&
 	       is_far(clock_now(c->clock) - (clock_now(c->settings.clock) - machine_ahead));
+}
+
+void clock_skew_keep(struct controller *c)
+{
+	millis machine_ahead;
+
+	if (is_apart(c) && server_told(c, &machine_ahead))
+		take_time(c, machine_ahead);
 }
 
 void clock_skew_follow(struct controller *c)

@@ -25,6 +25,8 @@ struct clock_skew {
  * (state/future.h), as a start with the clock ahead leaves them; what was learned from them goes with them.
  */
 void clock_skew_check(struct controller *c);
+/* While another leads: what is heard meanwhile is stamped with the server's time. */
+void clock_skew_keep(struct controller *c);
 /* With the history: without the server's word its end is believed, and time goes on from there. */
 void clock_skew_begin(struct controller *c);
 /* Before each tick. */

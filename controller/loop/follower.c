@@ -177,6 +177,7 @@ static void ask(struct timer *t)
 	struct replica_tail end = { .tick = -1 };
 	struct error e = { 0 };
 
+	clock_skew_keep(c);
 	f->on_turn(c); /* also what keeps us from following */
 	if (f->is_calling || !address[0] || lease_is_held(c->leader.lease) || !open_copy(f)) {
 		again(f, ASK_EVERY);

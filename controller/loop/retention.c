@@ -24,8 +24,11 @@ static bool thin(const struct retention *r, struct history *h, millis now, int64
 {
 	int64_t most = bytes_most(r, history_path(h));
 
-	return history_span(h, &t->before, e) &&
-	       (!r->age || history_retain_some(h, now - r->age, rows, &t->is_old, e)) &&
+	if (!history_span(h, &t->before, e))
+		return false;
+	/* A clock that is ahead makes nothing old that is not older than the newest tick. */
+	now = t->before.to < now ? t->before.to : now;
+	return (!r->age || history_retain_some(h, now - r->age, rows, &t->is_old, e)) &&
 	       (!most || t->is_old || history_retain_bytes(h, most, rows, &t->is_large, e)) &&
 	       history_span(h, &t->after, e);
 }

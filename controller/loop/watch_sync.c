@@ -24,8 +24,9 @@ static bool has_told_since(const struct controller *c, enum cluster_kind kind, m
 {
 	const struct watch *w = cluster_watch_of(c->cluster, kind);
 	const struct watch_report *r = w ? watch_report(w) : NULL;
+	millis now = clock_now(c->clock); /* later is of a clock that was put right since */
 
-	return r && (r->last_event >= at || r->synced_at >= at);
+	return r && ((r->last_event >= at && r->last_event <= now) || (r->synced_at >= at && r->synced_at <= now));
 }
 
 bool cluster_pods_told_since(const struct controller *c, millis at)

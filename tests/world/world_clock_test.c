@@ -380,6 +380,57 @@ static void two_clocks_that_part(void **state)
 	assert_now(replica_published(0)->snapshot->now);
 }
 
+static const struct replica_settings kept = { .manifest = chat_text, .elects = true, .retention = { .age = 6 * HOUR } };
+
+/* By its own clock all of what it copies is old. */
+static void a_follower_whose_clock_is_ahead_keeps_the_past(void **state)
+{
+	(void)state;
+	replica_start(0, &kept);
+	until(zero_leads, MINUTE, "the first leads");
+	run(HOUR);
+	wire_turn_one_wall(1, AHEAD, 0);
+	replica_start(1, &kept);
+	run(30 * MINUTE);
+	assert_true(span_of(replica_history(1)).last_tick > 300);
+	assert_int_equal(span_of(replica_history(1)).first_tick, 0);
+}
+
+/* A follower's clock is wrong by hours, and it leads while replicas load: it knows since when. */
+static void lead_beside(millis ahead)
+{
+	replica_start(0, &elected);
+	until(zero_leads, MINUTE, "the first leads");
+	wire_turn_one_wall(1, ahead, 0);
+	replica_start(1, &elected);
+	run(20 * MINUTE);
+	had = od->bought;
+	chat->rate = 6;
+	until(two_are_bought, 30 * MINUTE, "machines for the traffic are bought");
+	run(2 * MINUTE);
+	replica_kill(0);
+	until(one_leads, MINUTE, "the other leads");
+	run(12 * MINUTE);
+	assert_now(replica_published(1)->snapshot->now);
+	const struct pool_decision *d = &replica_published(1)->plan->pools[0].decision;
+	assert_in_range(d->lead_cold_p50, 2 * MINUTE, 5 * MINUTE);
+	assert_in_range(d->lead_cold_p95, 3 * MINUTE, 8 * MINUTE);
+	assert_int_equal(d->overdue, 0);
+	assert_false(world_event_told("NodeStuck"));
+}
+
+static void a_follower_hours_behind_leads_in_the_true_time(void **state)
+{
+	(void)state;
+	lead_beside(-3 * HOUR);
+}
+
+static void a_follower_hours_ahead_leads_in_the_true_time(void **state)
+{
+	(void)state;
+	lead_beside(3 * HOUR);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -402,6 +453,9 @@ int main(int argc, char **argv)
 		SCENARIO(a_server_that_is_wrong_for_an_hour),
 		SCENARIO(a_leader_whose_machine_slept_follows),
 		SCENARIO(two_clocks_that_part),
+		SCENARIO(a_follower_whose_clock_is_ahead_keeps_the_past),
+		SCENARIO(a_follower_hours_behind_leads_in_the_true_time),
+		SCENARIO(a_follower_hours_ahead_leads_in_the_true_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
