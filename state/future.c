@@ -77,9 +77,28 @@ static bool drop_sums(struct history *h, millis now, struct error *e)
 		      e);
 }
 
+/* What was asked of clouds and nodes stands, and was asked for just now for all that is known. */
+static bool date_back(struct history *h, millis now, struct error *e)
+{
+	static const char *const sql[] = {
+		"UPDATE launch SET asked_at = ?1 WHERE asked_at > ?1",
+		"UPDATE launch SET ended_at = ?1 WHERE ended_at > ?1",
+		"UPDATE OR REPLACE drain SET asked_at = ?1 WHERE asked_at > ?1",
+		"UPDATE drain SET released_at = ?1 WHERE released_at > ?1",
+		"UPDATE drain SET ended_at = ?1 WHERE ended_at > ?1",
+		"UPDATE drain SET unmarked_at = ?1 WHERE unmarked_at > ?1",
+	};
+
+	for (size_t i = 0; i < sizeof sql / sizeof *sql; i++)
+		if (!db_run(DB_QUERY(h->db, sql[i], DB_I(now)), e))
+			return false;
+	return true;
+}
+
 static bool cut(struct history *h, int64_t first, millis now, struct error *e)
 {
-	if (db_begin(h->db, e) && drop_ticks(h, first, e) && drop_sums(h, now, e) && db_commit(h->db, e))
+	if (db_begin(h->db, e) && drop_ticks(h, first, e) && drop_sums(h, now, e) && date_back(h, now, e) &&
+	    db_commit(h->db, e))
 		return true;
 	db_rollback(h->db);
 	return false;

@@ -426,7 +426,7 @@ static void recall_line(struct cluster *c, char *line, millis now)
 	p->given_up_count = (int)count;
 	p->given_up_until = count > 0 ? until_of(until, count < DOUBLED_MOST ? count - 1 : count, now) : 0;
 	p->tried_at = tried_at < now ? tried_at : now;
-	p->offered_at = now - offered_at < WAITING_GIVES_UP ? offered_at : 0;
+	p->offered_at = offered_at <= now && now - offered_at < WAITING_GIVES_UP ? offered_at : 0;
 	p->was_silent = was_silent != 0;
 	recall_refusals(c, p, line, now);
 	if (p->node != NULL)

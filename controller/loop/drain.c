@@ -66,6 +66,7 @@ struct drain {
 	char node[254], machine[MACHINE_ID_MAX + 1]; /* machine: once the cloud has told of it */
 	char why[256], owner[MARK_OWNER_MAX + 1];
 	millis asked_at;      /* of its row in the history; 0: there is none of this drain */
+	millis begun;	      /* clock_mono; also of one that an earlier life began */
 	const char *outcome;  /* of one that was given up */
 	char blocked[320];    /* what keeps it from being emptied; "": nothing */
 	millis blocked_since; /* clock_mono */
@@ -116,7 +117,7 @@ static struct drain *drain_add(struct controller *c, const struct node *n)
 
 	d->controller = c;
 	d->group = n->group;
-	d->since = clock_mono(c->clock);
+	d->since = d->begun = clock_mono(c->clock);
 	snprintf(d->node, sizeof d->node, "%s", n->name);
 	while (*end)
 		end = &(*end)->next;
@@ -867,21 +868,24 @@ static millis takes_to_end(const struct drain *d, const struct node *n)
 	return longest;
 }
 
+/* Who does not tell when a machine ends is taken to hold it for so long. */
+static const millis HELD = 30 * MINUTE;
+
 /* Its machine ends some time: what runs there has until then, as far as that is known, and what is work has all of it.
- * Who does not tell when is taken to hold it for half an hour; one that is only recommended to go may run on. */
+ * One that is only recommended to go may run on. */
 static bool waits_for_end(const struct drain *d, const struct node *n)
 {
 	const struct controller *c = d->controller;
+	millis passed = clock_mono(c->clock) - d->begun, since = clock_now(c->clock) - passed;
 
 	if (d->group < 0)
 		return false;
 	if (n->interruption == NODE_REBALANCED)
-		return interruption_waits(c, n, d->asked_at);
+		return interruption_waits(c, n, since);
 	if (!is_ending(n))
 		return false;
-	millis told = c->groups[d->group]->seen.end_hold, hold = told ? told : 30 * MINUTE;
-	return clock_now(c->clock) - d->asked_at < hold - takes_to_end(d, n) &&
-	       (runs_work(c, d->pool) || interruption_waits(c, n, d->asked_at));
+	millis told = c->groups[d->group]->seen.end_hold, hold = told ? told : HELD;
+	return passed < hold - takes_to_end(d, n) && (runs_work(c, d->pool) || interruption_waits(c, n, since));
 }
 
 /* What serves on a machine that ends serves on until it is replaced; patience begins then. */
@@ -1220,6 +1224,8 @@ void drain_resume(struct controller *c, const struct node *n, size_t pool, const
 	d->step = DRAIN_EVICT;
 	d->marked_at = loop_now(c->loop);
 	d->asked_at = row ? row->asked_at : 0;
+	if (row && row->asked_at < clock_now(c->clock)) /* later is of a clock that was wrong */
+		d->begun -= clock_now(c->clock) - row->asked_at;
 	d->is_replaced = row && !strcmp(row->fate, REPLACED);
 	snprintf(d->why, sizeof d->why, "found marked");
 	if (!row_save(d))

@@ -397,10 +397,11 @@ bool fleet_adopt_operations(struct controller *c, struct error *e)
 		if (g && !is_new(g))
 			continue; /* its own */
 		bool goes_on = g && open[i].operation[0] && is_last(open, count, i);
+		millis now = clock_now(c->clock), began = open[i].asked_at < now ? open[i].asked_at : now;
 		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
 			 LOG_I("target", open[i].target), LOG_B("goes_on", goes_on), LOG_END);
 		if (goes_on)
-			node_group_resume(g, open[i].token, open[i].operation, open[i].asked_at);
+			node_group_resume(g, open[i].token, open[i].operation, began);
 		else
 			ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
 	}

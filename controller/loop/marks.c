@@ -127,6 +127,8 @@ static void take_over_row(struct controller *c, struct history *h, const struct 
 		return; /* others end it, or marks_sweep() does once the cloud has told of its machine */
 	if (row->released_at)
 		wait = row->released_at + ENDS_WITHIN - clock_now(c->clock);
+	if (wait > ENDS_WITHIN) /* of a clock that was wrong */
+		wait = ENDS_WITHIN;
 	drain_sweep(c, n, n->group >= 0 ? 0 : wait);
 }
 

@@ -114,6 +114,31 @@ static void what_is_later_goes_and_is_kept_beside(void **state)
 	assert_int_equal(count_in(path, "SELECT count(*) FROM launch WHERE token = 'later'"), 1);
 }
 
+/* What was asked for then stands as of now: else it would hide what is asked for until then. */
+static void what_was_asked_for_then_was_asked_for_now(void **state)
+{
+	char query[200];
+
+	(void)state;
+	sql("INSERT INTO launch VALUES ('then', 'spot', 1, 1, '', 400, 1, 9999999999999, 'done', 9999999999999, '');"
+	    "INSERT INTO launch VALUES ('open', 'spot', 1, 1, '', 400, 1, 9999999999999, NULL, NULL, '');"
+	    "INSERT INTO launch VALUES ('before', 'spot', 1, 1, '', 100, 1, 1000, 'done', 2000, '');"
+	    "INSERT INTO drain VALUES ('n', 9999999999999, 'm', 'p', 'g', 'remove', '', 400, 1, 9999999999999, NULL, "
+	    "NULL,"
+	    " NULL);"
+	    "INSERT INTO drain VALUES ('n', 1000, 'm', 'p', 'g', 'remove', '', 100, 1, NULL, 'done', 2000, 2000)");
+	put_aside();
+	snprintf(query, sizeof query, "SELECT count(*) FROM launch WHERE asked_at = %lld", (long long)now);
+	assert_int_equal(count_in(path, query), 2);
+	assert_int_equal(count_in(path, "SELECT max(ended_at) FROM launch"), now);
+	assert_int_equal(count_in(path, "SELECT count(*) FROM launch WHERE outcome IS NULL AND ended_at IS NULL"), 1);
+	assert_int_equal(count_in(path, "SELECT asked_at + ended_at FROM launch WHERE token = 'before'"), 3000);
+	snprintf(query, sizeof query, "SELECT count(*) FROM drain WHERE asked_at = %lld AND released_at = %lld",
+		 (long long)now, (long long)now);
+	assert_int_equal(count_in(path, query), 1);
+	assert_int_equal(count_in(path, "SELECT count(*) FROM drain WHERE asked_at = 1000 AND unmarked_at = 2000"), 1);
+}
+
 /* Of what has begun all stays; of what has not nothing. */
 static void sums_of_times_to_come_go(void **state)
 {
@@ -228,6 +253,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_later_goes_and_is_kept_beside),
+		TEST(what_was_asked_for_then_was_asked_for_now),
 		TEST(sums_of_times_to_come_go),
 		TEST(without_any_nothing_happens),
 		TEST(where_all_is_later_the_file_itself_goes),
