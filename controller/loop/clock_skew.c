@@ -91,11 +91,11 @@ static void compare(struct controller *c)
 {
 	struct clock_skew *s = &c->skew;
 
-	s->ahead = 0;
-	if (server_told(c, &s->machine_ahead)) {
-		s->ahead = clock_now(c->clock) - (clock_now(c->settings.clock) - s->machine_ahead);
-		s->clock.told_ahead = is_far(s->ahead) ? s->ahead : 0;
-	}
+	if (!server_told(c, &s->machine_ahead)) /* what it told stands */
+		return;
+	s->ahead = clock_now(c->clock) - (clock_now(c->settings.clock) - s->machine_ahead);
+	s->clock.told_ahead = is_far(s->ahead) ? s->ahead : 0;
+	cluster_ignore_stamps(c->cluster, s->clock.told_ahead != 0);
 	if (!is_far(s->ahead))
 		s->wrong_since = 0;
 	else if (!s->wrong_since)
@@ -126,15 +126,20 @@ void clock_skew_follow(struct controller *c)
 
 	if (jump < -BACK_MOST || jump > FORTH_MOST || (jump > BACK_MOST && is_apart(c)))
 		shift(c, -jump, "the machine's clock jumped");
-	else if (jump > BACK_MOST)
+	else if (jump > BACK_MOST) {
 		starts_shift(&c->starts, jump);
+		c->skew.right_since = clock_now(c->clock);
+	}
 	note_time(c);
 	compare(c);
 }
 
 bool clock_skew_is_wrong(const struct controller *c)
 {
-	return c->skew.wrong_since && clock_mono(c->clock) - c->skew.wrong_since > WRONG_FOR;
+	millis machine_ahead;
+
+	return c->skew.wrong_since && clock_mono(c->clock) - c->skew.wrong_since > WRONG_FOR &&
+	       server_told(c, &machine_ahead);
 }
 
 const char *clock_skew_trouble(const struct controller *c, struct arena *a)
