@@ -638,6 +638,8 @@ static void put_answered(struct arm_request *r)
 			put_bucket_empty(&memory_of(x)->puts, loop_now(x->base.provider->loop), r->retry_after);
 		r->error.kind = ERROR_CONFLICT;
 	}
+	/* Somebody wrote since, or what was read was older than a write of ours: either way it is read again. */
+	x->base.call->is_outdated = r->http.status == 412 || strstr(r->error.message, "EtagMismatch");
 	changed(r);
 }
 

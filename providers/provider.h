@@ -196,8 +196,8 @@ struct provider_call {
 	 * to: it said yes, or its answer was lost. Until provider_call_release. */
 	const char *const *ended;
 	size_t ended_count;
-	/* The size is below the one that was decided on, so nothing was sent. Others lowered it, or the read was old: a
-	 * look tells. */
+	/* The size is below the one that was decided on, so nothing was sent, or nothing was taken, as somebody wrote
+	 * since the read that it was made from. Others did, or the read was old: a look tells. */
 	bool is_outdated;
 	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
 	 * restarts and given to describe; NULL or "": over with the answer. */

@@ -54,7 +54,8 @@ bool launch_save(struct history *h, const struct launch *l, struct error *e)
 	return history_begin_durable(h, e) && insert(h, l, machines.text, e);
 }
 
-bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e)
+/* `reached` -1: what was asked for. */
+static bool end(struct history *h, const char *token, const char *outcome, int64_t reached, millis at, struct error *e)
 {
 	bool known;
 
@@ -64,9 +65,21 @@ bool launch_end(struct history *h, const char *token, const char *outcome, milli
 		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
 	if (!history_begin_durable(h, e))
 		return false;
-	struct statement *s = DB_QUERY(h->db, "UPDATE launch SET outcome = ?, ended_at = ? WHERE token = ?",
-				       DB_T(outcome), DB_I(at), DB_T(token));
+	struct statement *s = DB_QUERY(h->db,
+				       "UPDATE launch SET outcome = ?1, ended_at = ?2,"
+				       " target = CASE WHEN ?3 < 0 THEN target ELSE ?3 END WHERE token = ?4",
+				       DB_T(outcome), DB_I(at), DB_I(reached), DB_T(token));
 	return history_run_durable(h, s, e);
+}
+
+bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e)
+{
+	return end(h, token, outcome, -1, at, e);
+}
+
+bool launch_end_partly(struct history *h, const char *token, int64_t reached, millis at, struct error *e)
+{
+	return end(h, token, LAUNCH_PARTLY, reached, at, e);
 }
 
 bool launch_goes_on(struct history *h, const char *token, const char *operation, struct error *e)

@@ -12,7 +12,7 @@ struct launch {
 	const char *token; /* unique; what the provider is told, so that a repeated call has one effect */
 	const char *group;
 	int64_t verb;		     /* enum provider_verb, which this room does not know */
-	int64_t target;		     /* size asked for, absolute */
+	int64_t target;		     /* size asked for, absolute; of what was done in part the size that came of it */
 	const char *const *machines; /* ids that are named; in no id is a line end */
 	size_t machine_count;
 	int64_t term; /* of the lease under which it was asked */
@@ -33,6 +33,9 @@ bool launch_goes_on(struct history *h, const char *token, const char *operation,
 /* `outcome`: "done", or error_kind_name() of what failed. ERROR_NOT_FOUND for a token that was not saved or has one.
  * On disk when it returns true. */
 bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e) MUST_USE;
+/* The same of a call that failed and did a part: the size that it reached. The outcome is LAUNCH_PARTLY. */
+bool launch_end_partly(struct history *h, const char *token, int64_t reached, millis at, struct error *e) MUST_USE;
+#define LAUNCH_PARTLY "partly"
 /* Those without an outcome, oldest first, in the arena. */
 bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count,
 		      struct error *e) MUST_USE;

@@ -329,8 +329,8 @@ static const millis RECALLED = 10 * MINUTE, AHEAD_MOST = HOUR;
 static bool is_refused(const struct launch *l)
 {
 	return l->outcome && (l->verb == PROVIDER_GROW || l->verb == PROVIDER_STANDBY) &&
-	       strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
-	       strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
+	       strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, LAUNCH_PARTLY) != 0 &&
+	       strcmp(l->outcome, "adopted") != 0 && strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
 	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
 }
 

@@ -17,13 +17,19 @@ static const millis LONGEST = 3 * HOUR;		 /* a cloud that holds a group busy for
 
 /* --- intents, and what goes on at the cloud --- */
 
+static void told_end(const char *token, bool is_written, const struct error *e)
+{
+	if (!is_written)
+		log_error("intent-not-ended", LOG_S("operation", token), LOG_E(e), LOG_END);
+}
+
 /* Ends the intent of an operation, if there is a history. */
 static void intent_end(struct node_group *g, const char *token, const char *outcome)
 {
+	struct history *h = g->context->history;
 	struct error e = { 0 };
 
-	if (g->context->history && !launch_end(g->context->history, token, outcome, clock_now(g->context->clock), &e))
-		log_error("intent-not-ended", LOG_S("operation", token), LOG_E(&e), LOG_END);
+	told_end(token, !h || launch_end(h, token, outcome, clock_now(g->context->clock), &e), &e);
 }
 
 static bool has_operation(const struct node_group *g)
@@ -163,6 +169,8 @@ static void group_call_failed(struct node_group *g, const struct provider_call *
 
 /* Somebody mends the rights, or the cloud mends itself. */
 static const millis GUARD_AGAIN = 10 * MINUTE, HAND_OVER_MOST = 30 * SECOND;
+/* Reads that lag show for a while who was exposed before. */
+static const millis GUARDED_FOR = 15 * SECOND;
 /* A full disk. */
 static const millis RECORD_AGAIN = MINUTE;
 
@@ -258,6 +266,7 @@ static void guarded(struct provider_call *c)
 		log_warn(c->desired ? "machines-not-protected" : "protection-not-lifted",
 			 LOG_S("group", group_spec_of(g)->name), LOG_E(&c->error), LOG_END);
 	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
+	g->guarded_until = is_done && c->desired ? clock_mono(g->context->clock) + GUARDED_FOR : 0;
 	if (!c->desired && is_done)
 		forget_spared(g);
 	else if (!c->desired)
@@ -270,6 +279,11 @@ static void guarded(struct provider_call *c)
 	}
 }
 
+static bool shows_exposed(const struct node_group *g)
+{
+	return g->seen.exposed > 0 || g->seen.new_machines == NEW_MACHINES_EXPOSED;
+}
+
 /* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
  * from it than others want to be left. */
 static bool is_exposed(const struct node_group *g)
@@ -280,8 +294,7 @@ static bool is_exposed(const struct node_group *g)
 	    !node_group_can(g, PROVIDER_PROTECTS) || !g->are_spared_known)
 		return false;
 	/* Of more than are asked for the cloud is about to end some, and chooses. */
-	return alive <= g->seen.desired ? g->seen.exposed > 0 || g->seen.new_machines == NEW_MACHINES_EXPOSED
-					: g->seen.guarded > g->seen.desired && count_guarded(g) > 0;
+	return alive <= g->seen.desired ? shows_exposed(g) : g->seen.guarded > g->seen.desired && count_guarded(g) > 0;
 }
 
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
@@ -332,8 +345,20 @@ static void hand_over(struct node_group *g)
 /* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
 static void give_up(struct node_group *g, const struct error *why, int64_t did)
 {
+	struct history *h = g->context->history;
+	const struct operation *o = &g->operation;
+	struct error e = { 0 };
+
 	node_group_unwish(g, why->kind, did);
-	end_intent(g, error_kind_name(why->kind));
+	if (did) {
+		told_end(o->token,
+			 !h || launch_end_partly(h, o->token, o->desired - o->change + did,
+						 clock_now(g->context->clock), &e),
+			 &e);
+		operation_forget(g);
+	} else {
+		end_intent(g, error_kind_name(why->kind));
+	}
 	node_group_fit_starts(g);
 	g->context->changed(g->context->user);
 }
@@ -592,7 +617,7 @@ void node_group_drive(struct node_group *g)
 		begin(g);
 	else if (clock_mono(g->context->clock) < g->guard_after)
 		return;
-	else if (is_exposed(g))
+	else if (is_exposed(g) && clock_mono(g->context->clock) >= g->guarded_until)
 		guard(g, true);
 	else if (g->must_unguard && g->are_spared_known && !node_group_is_ours(g))
 		unguard(g);
@@ -622,6 +647,8 @@ static void described(struct node_group *g, struct provider_call *c)
 	g->must_look = false;
 	node_group_become_known(g);
 	note_emptied(g);
+	if (!shows_exposed(g))
+		g->guarded_until = 0;
 	provider_call_release(c);
 	g->context->changed(g->context->user);
 	node_group_drive(g);

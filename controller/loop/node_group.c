@@ -1004,7 +1004,7 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 
 	/* What is asked for this instant stays: the next plan sees what came of it. */
 	if (g->operation.token[0] && g->operation.verb == PROVIDER_GROW)
-		unclaimed = least_of(unclaimed, g->wanted - g->operation.desired);
+		unclaimed = least_of(unclaimed, g->wanted + removals_counted(g) - g->operation.desired);
 	g->wanted -= clamp(machines, 0, unclaimed > 0 ? unclaimed : 0);
 }
 

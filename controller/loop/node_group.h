@@ -179,8 +179,9 @@ struct node_group {
 	bool must_look;	     /* described before the last operation, or the last look was not believed */
 	bool is_look_stale;  /* an operation was sent or ended while it was under way */
 	struct retry retry;
-	millis quiet_until; /* loop time; after a failure */
-	millis guard_after; /* clock_mono; machines are protected then at the earliest */
+	millis quiet_until;   /* loop time; after a failure */
+	millis guard_after;   /* clock_mono; machines are protected then at the earliest */
+	millis guarded_until; /* clock_mono; until then who is exposed by a look may be protected since */
 	struct timer timer;
 	int64_t serial;
 	struct error trouble; /* of the last call; ERROR_NONE when it went well */

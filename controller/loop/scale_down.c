@@ -149,9 +149,9 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 			cancel_reclaim(c, pool, group, machine);
 		else if (machine[0] && kind != START_PLACE)
 			cancel_machine(c, pool, group, kind, machine);
+		if (kind != START_REFILL)
+			node_group_give_up(c->groups[group], node_group_missing(c->groups[group]));
 	}
-	if (kind != START_REFILL)
-		node_group_give_up(c->groups[group], node_group_missing(c->groups[group]));
 }
 
 static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)

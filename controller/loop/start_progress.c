@@ -406,8 +406,10 @@ static millis launched_at(const struct controller *c, const struct start *s)
 	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
 	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
 
-	if (!m)
-		return g->ongoing.name ? g->ongoing.began : 0;
+	if (!m && g->ongoing.name)
+		return g->ongoing.began;
+	if (!m) /* or was sent a moment ago, as what was wished waits for reads that show what came before */
+		return g->accepted.least >= 0 && g->accepted.least_until > clock_mono(c->clock) ? g->accepted.at : 0;
 	return m->launched_at ? m->launched_at : s->bound_at;
 }
 

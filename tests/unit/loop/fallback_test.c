@@ -196,6 +196,32 @@ static void what_nobody_asked_for_goes_before_what_may_not_go_yet(void **state)
 	answer("spot-a", ERROR_AUTH);
 }
 
+/* Two are too many: the cloud has not heard of one here and of one elsewhere, and what it has heard of stays. */
+static void what_nobody_asked_for_goes_wherever_it_is(void **state)
+{
+	(void)state;
+	decide(1, 10);
+	decide(1, 10);
+	asked_of[0].cold = 0;
+	for (int i = 0; i < 2; i++) {
+		asked_of[2].cold = 1;
+		tick_act(c);
+		play_until(play_now());
+	}
+	assert_int_equal(asked_in("spot-a")->desired, 1);
+	assert_int_equal(asked_in("od")->desired, 1);
+	assert_int_equal(c->groups[0]->wanted, 2);
+	assert_int_equal(c->groups[2]->wanted, 2);
+	asked_of[2].cold = 0;
+	asked_of[2].cancel_cold = 2;
+	tick_act(c);
+	assert_int_equal(c->groups[0]->wanted, 1);
+	assert_int_equal(c->groups[2]->wanted, 1);
+	assert_int_equal(c->starts.count, 2);
+	answer("spot-a", ERROR_AUTH);
+	answer("od", ERROR_AUTH);
+}
+
 static void the_budget_holds_for_the_dearer_one(void **state)
 {
 	(void)state;
@@ -371,6 +397,7 @@ int main(void)
 		TEST(a_machine_that_was_given_up_too_late_is_used_first),
 		TEST(a_machine_that_was_given_up_and_not_named_is_used_first),
 		TEST(what_nobody_asked_for_goes_before_what_may_not_go_yet),
+		TEST(what_nobody_asked_for_goes_wherever_it_is),
 		TEST(a_node_that_is_idle_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_node_that_returns_is_filled_first),

@@ -83,6 +83,24 @@ static void machines_are_protected_by_the_first_look(void **state)
 	played_answer(ERROR_NONE);
 }
 
+/* Reads that lag show who was exposed before: not asked for again at once, but for one that is new. */
+static void a_read_of_before_protects_nobody_again(void **state)
+{
+	struct stage_of_test *t = two_run(state);
+
+	cloud.exposed = 2;
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+	for (int i = 0; i < 3; i++) {
+		played_look(t);
+		assert_null(cloud.change);
+		clock_turn(&t->clock, 5 * SECOND);
+	}
+	played_look(t);
+	expect_protect(true);
+	played_answer(ERROR_NONE);
+}
+
 /* Who lowers it against us may; what is not protected there is left to that. */
 static void a_group_that_is_contested_is_left_as_it_is(void **state)
 {
@@ -324,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(machines_are_protected_by_the_first_look),
+		TEST(a_read_of_before_protects_nobody_again),
 		TEST(a_group_that_is_contested_is_left_as_it_is),
 		TEST(a_refused_group_is_left_as_it_is),
 		TEST(a_call_that_fails_is_not_repeated_at_once),

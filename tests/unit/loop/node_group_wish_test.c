@@ -314,6 +314,23 @@ static void what_the_cloud_does_not_give_up_comes(void **state)
 	assert_int_equal(starts.event_count, 0);
 }
 
+/* A removal waits until the growth shows: what is asked for counts its machine, too. */
+static void what_is_given_up_beside_a_removal_is_given_up_whole(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	played_ask(t, 2);
+	played_expect(PROVIDER_GROW, 5);
+	node_group_remove(&t->g, "m0", PROVIDER_REMOVE);
+	played_ask(t, 2);
+	starts_drop(&starts, 3);
+	starts_drop(&starts, 2);
+	node_group_give_up(&t->g, 2);
+	assert_int_equal(t->g.wanted, 4);
+	played_answer(ERROR_AUTH);
+}
+
 static bool is_m2(void *user, const char *provider_id)
 {
 	(void)user;
@@ -548,6 +565,7 @@ int main(void)
 		CASE(a_machine_that_the_cloud_leaves_alone_stays),
 		CASE(a_refused_removal_takes_nothing_else_with_it),
 		CASE(what_the_cloud_does_not_give_up_comes),
+		CASE(what_is_given_up_beside_a_removal_is_given_up_whole),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),

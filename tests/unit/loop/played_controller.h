@@ -251,6 +251,8 @@ static inline struct controller *play_controller(const char *manifest)
 	c->api = play_begin(serve);
 	play_on_cancel(forget_call);
 	c->clock = api_clock(c->api);
+	c->skew.at = clock_now(c->clock);
+	c->skew.mono = clock_mono(c->clock);
 	api_kind_learn(c->api, &(struct api_kind){ .api_version = "apps/v1",
 						   .kind = "Deployment",
 						   .plural = "deployments",

@@ -101,6 +101,8 @@ static void ended_ones_are_told(void **state)
 	assert_int_equal(e.kind, ERROR_NOT_FOUND);
 	assert_true(launch_open_ones(h, &a, &found, &count, &e));
 	assert_int_equal(count, 1);
+	assert_false(launch_end_partly(h, "t-1", 2, start + 9, &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
 	assert_true(launch_find(h, &all, &a, &found, &count, &e));
 	assert_int_equal(count, 2);
 	assert_string_equal(found[0].outcome, "done");
@@ -112,6 +114,10 @@ static void ended_ones_are_told(void **state)
 	assert_string_equal(found[0].token, "t-2");
 	assert_true(launch_find(h, &early, &a, &found, &count, &e));
 	assert_int_equal(count, 0);
+	assert_true(launch_end_partly(h, "t-2", 7, start + 9, &e));
+	assert_true(launch_find(h, &newest, &a, &found, &count, &e));
+	assert_string_equal(found[0].outcome, LAUNCH_PARTLY);
+	assert_int_equal(found[0].target, 7);
 	assert_true(history_finish(h, &e));
 }
 
