@@ -62,8 +62,9 @@ static struct {
 	struct accepted {
 		int from;
 		millis at;
-		char token[80];
-	} accepted[ACCEPTED]; /* since its history was last looked at */
+		const char *row; /* the query that finds it */
+		char what[80];	 /* by its token, a machine or a size */
+	} accepted[ACCEPTED];	 /* since its history was last looked at */
 	size_t accepted_count;
 	struct planned {
 		int64_t machines, before;
@@ -876,17 +877,37 @@ static void look_at_term(const struct cloud_call *c)
 	*newest = term;
 }
 
-/* What is done is written down first: to be found in what a process leaves behind. */
-static void note_accepted(const struct cloud_call *c)
+static void note_row(const struct cloud_call *c, const char *row, const char *what)
 {
-	/* Protection buys and ends nothing: what is to be protected is found by looking. */
-	if (c->group->wire != CLOUD_SIMULATED || c->status != 202 || c->is_again || laws.accepted_count == ACCEPTED ||
-	    !strcmp(c->verb, "protect"))
+	if (laws.accepted_count == ACCEPTED)
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
 	a->at = wire_now();
-	snprintf(a->token, sizeof a->token, "%s", c->token);
+	a->row = row;
+	snprintf(a->what, sizeof a->what, "%s", what);
+}
+
+/* What is done is written down first: to be found in what a process leaves behind, by its token where the cloud is told
+ * that, else by whom it ends or what size it raises the group to. A node group may have been renamed since. */
+static void note_accepted(const struct cloud_call *c)
+{
+	char size[24];
+
+	/* Protection buys and ends nothing: what is to be protected is found by looking. */
+	if (c->status != 202 || c->is_again || !strcmp(c->verb, "protect"))
+		return;
+	snprintf(size, sizeof size, "%" PRId64, c->asked);
+	if (*c->token)
+		note_row(c, "SELECT 1 FROM launch WHERE instr(?, token) = 1", c->token);
+	else if (!strcmp(c->verb, "remove"))
+		for (size_t i = 0; i < c->id_count; i++)
+			note_row(c,
+				 "SELECT 1 FROM launch WHERE instr(char(10) || machines || char(10), char(10) || ? || "
+				 "char(10))",
+				 c->ids[i]);
+	else if (!strcmp(c->verb, "grow"))
+		note_row(c, "SELECT 1 FROM launch WHERE target = CAST(? AS INTEGER)", size);
 }
 
 /* Where a history was thinned the calls of before its first tick went with the ticks. Clocks may differ. */
@@ -918,9 +939,9 @@ void laws_history(int who, const char *path)
 		const struct accepted *a = &laws.accepted[i];
 		if (a->from != who)
 			laws.accepted[kept++] = *a;
-		else if (!has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token) && !went_with_ticks(db, a))
-			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
-				   a->token);
+		else if (!has_rows(db, a->row, a->what) && !went_with_ticks(db, a))
+			laws_break("no_lost_history", "replica %d did what is of %s, and its history does not know",
+				   who, a->what);
 	}
 	laws.accepted_count = kept;
 	sqlite3_close(db);
