@@ -445,6 +445,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .term = c->leader.term,
 					     .node_stages = start_progress_stages,
 					     .unready = start_progress_unready,
+					     .list_lags = start_progress_list_lags,
 					     .has_joined = has_joined,
 					     .runs_work = works,
 					     .unwanted = unwanted,

@@ -425,6 +425,7 @@ static void changed(struct provider_call *c)
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = g->operation.trouble = why;
+	g->operation.may_be_taken |= why.kind != ERROR_CONFLICT || c->ended_count;
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
@@ -611,6 +612,8 @@ void node_group_drive(struct node_group *g)
 		return;
 	if (has_operation(g) && node_group_is_unwished(g))
 		return;
+	if (has_operation(g) && node_group_asks_too_much(g))
+		end_intent(g, error_kind_name(g->operation.trouble.kind));
 	if (has_operation(g))
 		send(g);
 	else if (node_group_plan(g))

@@ -998,12 +998,18 @@ int64_t node_group_unasked(const struct node_group *g)
 	return g->wanted + removals_counted(g) - asked;
 }
 
+/* The cloud was busy with another: it is asked for again, or for less. */
+static bool is_untaken(const struct node_group *g)
+{
+	return g->operation.is_sent && !g->operation.may_be_taken && !g->is_changing;
+}
+
 void node_group_give_up(struct node_group *g, int64_t machines)
 {
 	int64_t unclaimed = node_group_missing(g) - machines_awaited(g, false);
 
 	/* What is asked for this instant stays: the next plan sees what came of it. */
-	if (g->operation.token[0] && g->operation.verb == PROVIDER_GROW)
+	if (g->operation.token[0] && g->operation.verb == PROVIDER_GROW && !is_untaken(g))
 		unclaimed = least_of(unclaimed, g->wanted + removals_counted(g) - g->operation.desired);
 	g->wanted -= clamp(machines, 0, unclaimed > 0 ? unclaimed : 0);
 }
@@ -1060,12 +1066,15 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 	return true;
 }
 
-/* What is asked for and never came is not wished any more. */
+/* What is asked for and never came is not wished any more. Which machines a lower size ends the cloud may choose, so
+ * whoever came and is not listed yet is waited for. */
 static bool plan_cancel(struct node_group *g)
 {
+	const struct group_context *context = g->context;
 	int64_t alive = node_group_alive(g), desired = g->wanted + removals_counted(g);
 
 	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
+	       !(context->list_lags && context->list_lags(context->user, g->index)) &&
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
 
@@ -1210,6 +1219,12 @@ bool node_group_is_unwished(const struct node_group *g)
 
 	return o->verb == PROVIDER_GROW && o->is_uncertain &&
 	       node_group_missing(g) - machines_awaited(g, false) >= o->change;
+}
+
+bool node_group_asks_too_much(const struct node_group *g)
+{
+	return g->operation.verb == PROVIDER_GROW && is_untaken(g) &&
+	       g->wanted + removals_counted(g) < g->operation.desired;
 }
 
 void node_group_call_back(struct node_group *g)

@@ -48,6 +48,8 @@ struct group_context {
 	size_t (*unready)(void *user, size_t group, struct arena *a, const char *const **ids);
 	/* Whether a machine's node is there, and no drain of ours on it. May be NULL. */
 	bool (*has_joined)(void *user, const char *provider_id);
+	/* Whether a node joined of late whose machine no look has shown: the cloud's list is older. May be NULL. */
+	bool (*list_lags)(void *user, size_t group);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
 	/* A machine on its way that nobody waits for, to be ended unless its node has joined. May
@@ -79,6 +81,7 @@ struct operation {
 	int attempts;
 	millis begun_at, sent_at; /* clock_now; sent: last */
 	bool is_sent, is_uncertain;
+	bool may_be_taken;    /* an attempt was not refused for certain */
 	struct error trouble; /* of its last attempt */
 };
 
@@ -308,6 +311,8 @@ void node_group_put_off(struct node_group *g, const struct error *why);
 /* A growth whose answer was lost, and nobody waits for its machines any more: to ask again would be to buy for nobody.
  */
 bool node_group_is_unwished(const struct node_group *g);
+/* A growth that was refused for certain, as the cloud was busy with another, and less is wished by now. */
+bool node_group_asks_too_much(const struct node_group *g);
 /* It is not asked for again. */
 void node_group_call_back(struct node_group *g);
 /* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that

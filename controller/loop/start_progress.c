@@ -70,6 +70,25 @@ size_t start_progress_unready(void *user, size_t group, struct arena *a, const c
 	return count;
 }
 
+static bool is_unlisted(const struct controller *c, const struct node *n)
+{
+	return n->group >= 0 && n->is_known && n->provider_id[0] && !n->is_leaving &&
+	       !node_group_machine(c->groups[n->group], machine_of_node(c, n));
+}
+
+bool start_progress_list_lags(void *user, size_t group)
+{
+	const struct controller *c = user;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_unlisted(c, nodes[i]) && nodes[i]->registered_at > clock_now(c->clock) - LAG_MOST)
+			return true;
+	return false;
+}
+
 static void node_moved(struct controller *c, const struct node *n, bool takes_pods)
 {
 	struct node_stages stages = stages_of(c, n, takes_pods);
@@ -204,6 +223,9 @@ void start_progress_event(void *user, const struct cluster_event *e)
 			node_lost(c, e->node);
 		else
 			node_moved(c, e->node, e->node->is_ready);
+		/* Its pods are bound there before a look in its time shows whose purchase it is. */
+		if (e->what == CLUSTER_NODE_ADDED && is_unlisted(c, e->node))
+			node_group_look_anew(c->groups[e->node->group]);
 		/* What its pods told while its object was away was of no node of ours. */
 		for (size_t i = 0; e->what == CLUSTER_NODE_ADDED && i < fleet_of(c)->pool_count; i++)
 			start_progress_adopt(c, e->node, i);

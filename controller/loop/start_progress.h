@@ -25,6 +25,8 @@ void start_progress_event(void *user, const struct cluster_event *event);
 struct node_stages start_progress_stages(void *user, const char *machine);
 /* For group_context.unready. */
 size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids);
+/* For group_context.list_lags: of a node that registered within LAG_MOST. */
+bool start_progress_list_lags(void *user, size_t group);
 /* Pods of the pool that come up on the node (NULL: anywhere) and that no start is known for: when we begin to lead, the
  * pool is new, or the node stays after all. Returns how many start since. */
 int64_t start_progress_adopt(struct controller *c, const struct node *n, size_t pool);

@@ -331,6 +331,27 @@ static void what_is_given_up_beside_a_removal_is_given_up_whole(void **state)
 	played_answer(ERROR_AUTH);
 }
 
+/* The cloud was busy and took nothing; by the time that it is free one less is needed. */
+static void what_was_not_taken_is_asked_for_anew(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	played_expect(PROVIDER_GROW, 3);
+	played_answer(ERROR_CONFLICT);
+	starts_drop(&starts, 1);
+	node_group_give_up(&t->g, 1);
+	assert_int_equal(t->g.wanted, 2);
+	played_wait_over(t);
+	played_look(t);
+	played_expect(PROVIDER_GROW, 2);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(starts.count, 1);
+}
+
 static bool is_m2(void *user, const char *provider_id)
 {
 	(void)user;
@@ -566,6 +587,7 @@ int main(void)
 		CASE(a_refused_removal_takes_nothing_else_with_it),
 		CASE(what_the_cloud_does_not_give_up_comes),
 		CASE(what_is_given_up_beside_a_removal_is_given_up_whole),
+		CASE(what_was_not_taken_is_asked_for_anew),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),

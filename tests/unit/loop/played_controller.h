@@ -353,18 +353,17 @@ static inline struct machine *have_machine(size_t group, const char *id, enum ma
 	return m;
 }
 
-static inline void cloud_tells(struct controller *c, size_t group)
+static inline bool answer_look(struct controller *c, size_t group)
 {
 	struct provider_call *call = NULL;
 
-	node_group_look(c->groups[group]);
 	for (size_t i = 0; i < look_count; i++)
 		if (looks[i] == &c->groups[group]->look) {
 			call = looks[i];
 			looks[i] = looks[--look_count];
 		}
 	if (!call)
-		abort(); /* nobody looks at it */
+		return false;
 	call->error = (struct error){ 0 };
 	call->description = (struct group_description){ .max = 100, .abilities = played_ops.abilities, .lacks = "" };
 	call->description.machines = arena_array(&call->arena, struct machine, machine_count[group]);
@@ -375,6 +374,17 @@ static inline void cloud_tells(struct controller *c, size_t group)
 		call->description.standby += machine_stands_by(m);
 	}
 	call->done(call);
+	return true;
+}
+
+/* Also what is asked once more, as nodes came meanwhile. */
+static inline void cloud_tells(struct controller *c, size_t group)
+{
+	node_group_look(c->groups[group]);
+	if (!answer_look(c, group))
+		abort(); /* nobody looks at it */
+	while (answer_look(c, group))
+		;
 }
 
 /* A node of the machine of that name; `more` goes into its metadata, `spec` into its spec. */

@@ -276,6 +276,22 @@ static void nodes_that_are_not_ready_are_told_longest_first(void **state)
 	arena_release(&a);
 }
 
+static void a_node_that_no_look_shows_tells_of_an_old_list(void **state)
+{
+	(void)state;
+	cloud_tells(c, 0);
+	assert_false(start_progress_list_lags(c, 0));
+	have_node(c, "m9", "", "");
+	assert_true(start_progress_list_lags(c, 0));
+	have_machine(0, "m9", MACHINE_RUNNING);
+	cloud_tells(c, 0);
+	assert_false(start_progress_list_lags(c, 0));
+	have_node(c, "theirs", "", "");
+	assert_true(start_progress_list_lags(c, 0));
+	clock_turn((struct clock *)(uintptr_t)c->clock, LAG_MOST);
+	assert_false(start_progress_list_lags(c, 0)); /* it never will */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, acting, tear_down)
 
 int main(void)
@@ -293,6 +309,7 @@ int main(void)
 		TEST(what_was_just_launched_is_not_stuck),
 		TEST(what_was_just_seen_is_not_stuck),
 		TEST(what_somebody_raised_is_not_given_up_at_once),
+		TEST(a_node_that_no_look_shows_tells_of_an_old_list),
 		TEST(nodes_that_are_not_ready_are_told_longest_first),
 	};
 
