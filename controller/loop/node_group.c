@@ -793,6 +793,22 @@ static int64_t machines_taken(const struct node_group *g, int64_t fell)
 	return clamp(fell - g->believed.failed, 0, g->believed.lost);
 }
 
+/* Whoever led before us may have raised it last, with a call that no copy of the history here knows: what comes takes
+ * the place of what is still to be bought. */
+static bool may_be_of_before(const struct node_group *g)
+{
+	return clock_mono(g->context->clock) - g->opened_at < LAG_MOST;
+}
+
+/* Of their call, which is taken for ours: an older read is not believed. */
+static void note_raised(struct node_group *g)
+{
+	accepted_note(&g->accepted, &(struct accepted_call){ .verb = PROVIDER_GROW,
+							     .desired = g->seen.desired,
+							     .at = clock_now(g->context->clock),
+							     .mono = clock_mono(g->context->clock) });
+}
+
 /* Only the difference is theirs: what we wished meanwhile stays wished. Returns the machines that went by our
  * operation, which goes on, and that the size counts yet: it falls later. */
 static int64_t take_over_size(struct node_group *g)
@@ -810,9 +826,12 @@ static int64_t take_over_size(struct node_group *g)
 	 */
 	bool is_replaced = others > 0 && others <= b->released;
 	int64_t to_buy = g->wanted + removals_counted(g) - b->desired;
-	g->wanted += others - taken - (is_replaced ? clamp(to_buy, 0, others) : 0);
-	if (others && !is_replaced)
-		tell_resized(g, others);
+	int64_t used = is_replaced || (others > 0 && may_be_of_before(g)) ? clamp(to_buy, 0, others) : 0;
+	g->wanted += others - taken - used;
+	if (used && !is_replaced)
+		note_raised(g);
+	if (others != used && !is_replaced)
+		tell_resized(g, others - used);
 	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner
 	 * that replaces machines launches some beyond the size, which are no reason to raise it. */
 	int64_t least = least_of(staying, g->seen.desired - removals_counted(g) - owed);

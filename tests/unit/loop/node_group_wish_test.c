@@ -352,6 +352,26 @@ static void what_was_not_taken_is_asked_for_anew(void **state)
 	assert_int_equal(starts.count, 1);
 }
 
+/* What comes in the first two minutes may be the last call of who led before: it is not bought beside what is wished.
+ * Later it is somebody's. */
+static void what_came_by_an_unknown_call_is_not_bought_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	for (int64_t late = 0; late <= 1; late++) {
+		clock_turn(&t->clock, late * LAG_MOST);
+		assert_int_equal(node_group_grow(&t->g, 1), 1);
+		cloud.desired++;
+		played_add_machine(MACHINE_PENDING);
+		t->context.is_barred = true; /* not sent yet */
+		played_look(t);
+		t->context.is_barred = false;
+		assert_int_equal(t->g.wanted, 2 + late);
+		assert_int_equal(t->g.resized, late);
+	}
+}
+
 static bool is_m2(void *user, const char *provider_id)
 {
 	(void)user;
@@ -588,6 +608,7 @@ int main(void)
 		CASE(what_the_cloud_does_not_give_up_comes),
 		CASE(what_is_given_up_beside_a_removal_is_given_up_whole),
 		CASE(what_was_not_taken_is_asked_for_anew),
+		CASE(what_came_by_an_unknown_call_is_not_bought_again),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),
