@@ -737,7 +737,7 @@ static int64_t not_ours(const char *pool)
 
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
-		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g) + retried(g);
+		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + cloud_balancing(g) + spared(g) + retried(g);
 	}
 	return count;
 }
@@ -1097,7 +1097,7 @@ void laws_look(void)
 		const struct cloud_group *g = cloud_group_at(i);
 		note_size(g);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */
-		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) > g->max)
+		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) - cloud_balancing(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,
 				   g->name, g->desired, cloud_awake(g), g->max);
 		/* Where each that is named is stopped, and where others make the group smaller, it is nobody's wish. */

@@ -397,11 +397,17 @@ static void cloud_hurt(struct nemesis_world *w, const struct fault *f)
 	*all[among(&r, 0, 8)] = (int)among(&r, 1, 4);
 }
 
+/* Everywhere, or in one zone of several. */
 static void cloud_dry(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+	size_t zones = cloud_zone_count(g);
 
-	some_group(w, &r)->faults.stock_out = -1;
+	if (zones > 1 && among(&r, 0, 2))
+		g->faults.dry_zones = 1U << among(&r, 0, (int64_t)zones - 1);
+	else
+		g->faults.stock_out = -1;
 }
 
 static void cloud_well(struct nemesis_world *w, const struct fault *f)
@@ -662,9 +668,21 @@ static void switch_off(struct nemesis_world *w, const struct fault *f)
 	auto_scaling_acts(w, f, OWNER_SWITCHES_OFF);
 }
 
+/* In several an owner resumes the process, and protects nothing. */
 static void balance_zones(struct nemesis_world *w, const struct fault *f)
 {
-	auto_scaling_acts(w, f, OWNER_BALANCES_ZONES);
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+
+	if (cloud_zone_count(g) == 1) {
+		auto_scaling_acts(w, f, OWNER_BALANCES_ZONES);
+		return;
+	}
+	cloud_note_past(g);
+	g->is_left_unbalanced = false;
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		m->is_protected = false;
+	cloud_note_past(g);
 }
 
 static void refresh(struct nemesis_world *w, const struct fault *f)
