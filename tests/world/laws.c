@@ -276,12 +276,13 @@ static bool will_end(const struct cloud_machine *m)
 }
 
 /*
- * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves and no machine
- * leaves, and before each call that changes something, unless it was within 10 s.
+ * By then a look has shown it, later where reads lag: but how its node groups are EKS tells at once. EKS is asked only
+ * now and then how the node group is while no size moves and no machine leaves, and before each call that changes
+ * something, unless it was within 10 s.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND + g->reads.lag : is_call ? 11 * SECOND : 8 * MINUTE;
 	bool shows = g->wire == CLOUD_EKS && g->moved_at && wire_now() - g->moved_at > 75 * SECOND + g->reads.lag;
 
 	return g->busy_with && (shows || wire_now() - g->busy_since > noticed);
