@@ -59,7 +59,7 @@ struct eks_call {
 
 	struct eks_change change;
 	size_t victim_at, protect_at, release_at;
-	size_t zone_at; /* of LaunchInstances */
+	size_t zone_at, zones_short; /* of LaunchInstances; short: how many in a row had too few */
 	struct error launch_error;
 	size_t probe_at; /* of a check */
 };
@@ -696,18 +696,36 @@ static bool decide_rest(struct eks_call *x, struct error *e)
 	return true;
 }
 
-/* LaunchInstances: a zone after the other, until all are there or every zone has refused. */
+/*
+ * LaunchInstances: from zone to zone, to each its share, as Auto Scaling spreads what it launches (AZRebalance would
+ * move it); what a zone lacks is the others', until all are there or every zone has refused. Which zone takes what
+ * follows from the call alone, not from what a read shows there: a repeat must be the same request.
+ */
+
+static size_t zones_of(const struct eks_call *x)
+{
+	return x->seen.group.zone_count ? x->seen.group.zone_count : 1;
+}
 
 static bool launch_is_due(const struct eks_call *x)
 {
-	size_t zones = x->seen.group.zone_count ? x->seen.group.zone_count : 1;
+	return x->change.to_launch > 0 && x->zones_short < zones_of(x);
+}
 
-	return x->change.to_launch > 0 && x->zone_at < zones;
+/* The k-th machine of a group stands in its k-th zone, by turns: from the last of this growth down. */
+static size_t zone_to_launch(const struct eks_call *x)
+{
+	size_t zones = zones_of(x);
+
+	return ((size_t)x->base.call->desired + zones - 1 - x->zone_at % zones) % zones;
 }
 
 static int64_t launched_at_once(const struct eks_call *x)
 {
-	return x->change.to_launch < LAUNCHED_MOST ? x->change.to_launch : LAUNCHED_MOST;
+	int64_t left = (int64_t)zones_of(x) - (int64_t)x->zone_at, share = left > 1 ? left : 1;
+
+	share = (x->change.to_launch + share - 1) / share;
+	return share < LAUNCHED_MOST ? share : LAUNCHED_MOST;
 }
 
 /* A repeat of the same request has no second effect; another number or zone is another request. */
@@ -724,8 +742,8 @@ static void launch_write(struct eks_call *x)
 	for (size_t i = 0; i < token.len; i++)
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/", token.text[i]))
 			token.text[i] = '-';
-	eks_launch_instances(x->group, launched_at_once(x), g->zone_count > 1 ? g->zones[x->zone_at] : NULL, token.text,
-			     &x->body);
+	eks_launch_instances(x->group, launched_at_once(x), g->zone_count > 1 ? g->zones[zone_to_launch(x)] : NULL,
+			     token.text, &x->body);
 }
 
 static bool launch_read(struct eks_call *x, struct error *e)
@@ -734,7 +752,8 @@ static bool launch_read(struct eks_call *x, struct error *e)
 
 	if (!eks_read_launched(x->request.response, x->request.response_len, arena_of(x), &launched, e))
 		return false;
-	x->zone_at += launched.count < launched_at_once(x);
+	x->zones_short = launched.count < launched_at_once(x) ? x->zones_short + 1 : 0;
+	x->zone_at++;
 	x->change.to_launch -= launched.count;
 	x->base.call->launched += launched.count;
 	leave_at(x, x->seen.group.desired + launched.count);

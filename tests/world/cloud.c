@@ -67,7 +67,7 @@ void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256
 			 on_node ? "mc_llm_chat_eastus" : "MC_llm_chat_EastUS", m->group->name,
 			 strtol(m->id + strlen(m->group->name) + 1, NULL, 10));
 	else if (m->group->wire == CLOUD_EKS)
-		snprintf(out, 256, "aws:///%s/%s", m->group->zone, m->id);
+		snprintf(out, 256, "aws:///%s/%s", cloud_zone_name(m->group, m->zone), m->id);
 	else if (m->group->wire == CLOUD_AKS)
 		snprintf(out, 256, "azure://%saks-%s-00000000-vmss/virtualMachines/%" PRId64, CLOUD_AKS_MACHINES,
 			 m->group->name, cloud_aks_number(m));
@@ -96,13 +96,14 @@ static void write_id(struct cloud_group *g, char *id, size_t size)
 		snprintf(id, size, "%s-%06" PRId64, g->name, number);
 }
 
-static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const char *token)
+struct cloud_machine *cloud_launch(struct cloud_group *g, bool is_to_run, const char *token, size_t zone)
 {
 	struct cloud_machine *m = calloc(1, sizeof *m), **end = &g->machines;
 
 	if (!m)
 		abort();
 	m->group = g;
+	m->zone = zone;
 	write_id(g, m->id, sizeof m->id);
 	snprintf(m->token, sizeof m->token, "%s", token);
 	m->is_to_run = m->was_to_run = is_to_run;
@@ -117,6 +118,11 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	*end = m;
 	g->bought++;
 	return m;
+}
+
+static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const char *token)
+{
+	return cloud_launch(g, is_to_run, token, cloud_zone_to_fill(g, is_to_run));
 }
 
 struct cloud_group *cloud_add(const struct cloud_group *settings, int64_t initial)
@@ -287,6 +293,16 @@ static int64_t refuse(struct cloud_group *g, int64_t count, bool is_to_run)
 	return hit;
 }
 
+void cloud_note_failure(struct cloud_group *g, const struct cloud_failure *f)
+{
+	struct cloud_failure *noted = &g->failures[g->failure_count++ % CLOUD_FAILURES];
+
+	*noted = *f;
+	noted->id = g->failure_count;
+	noted->at = wire_now();
+}
+
+/* Nothing was to be had in any zone, and each is told. */
 static void make_refusals_known(struct cloud_group *g)
 {
 	size_t kept = 0;
@@ -299,10 +315,9 @@ static void make_refusals_known(struct cloud_group *g)
 		}
 		if (g->wire == CLOUD_SIMULATED) /* elsewhere the size stays, and machines are missing */
 			*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
-		struct cloud_failure *f = &g->failures[g->failure_count++ % CLOUD_FAILURES];
-		*f = (struct cloud_failure){
-			.id = g->failure_count, .count = r.count, .at = wire_now(), .is_quota = r.is_quota
-		};
+		for (size_t zone = 0; zone < cloud_zone_count(g); zone++)
+			cloud_note_failure(
+				g, &(struct cloud_failure){ .count = r.count, .zone = zone, .is_quota = r.is_quota });
 	}
 	g->refusal_count = kept;
 }
@@ -345,10 +360,7 @@ static void end_hook(struct cloud_machine *m)
 	m->held_until = 0;
 	if (!g->hook_abandons)
 		return;
-	g->failures[g->failure_count % CLOUD_FAILURES] = (struct cloud_failure){
-		.id = g->failure_count + 1, .count = 1, .at = wire_now(), .is_abandoned = true
-	};
-	g->failure_count++;
+	cloud_note_failure(g, &(struct cloud_failure){ .count = 1, .zone = m->zone, .is_abandoned = true });
 	cloud_owner_ends(m);
 }
 
@@ -389,13 +401,17 @@ static bool pass(struct cloud_machine *m)
 	return false;
 }
 
-/* As far as machines can be chosen. */
+/* As far as machines can be chosen: the newest of the fullest zone that has any. */
 static void scale_in(struct cloud_group *g)
 {
 	while (g->is_scaling_in && cloud_awake(g) > g->desired) {
 		struct cloud_machine *newest = NULL;
+		int64_t load[CLOUD_ZONES];
+		cloud_zone_load(g, load);
 		for (struct cloud_machine *m = g->machines; m; m = m->next)
-			newest = m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected ? m : newest;
+			if (m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected &&
+			    (!newest || load[m->zone] >= load[newest->zone]))
+				newest = m;
 		if (!newest)
 			return;
 		release(newest);
@@ -447,6 +463,7 @@ void cloud_advance(void)
 		make_refusals_known(&cloud.groups[i]);
 		scale_in(&cloud.groups[i]);
 		fill(&cloud.groups[i]);
+		cloud_balance_zones(&cloud.groups[i]);
 		if (wire_now() % (30 * SECOND) == 0)
 			keep_warm(&cloud.groups[i]);
 		end_operation(&cloud.groups[i]);
@@ -587,7 +604,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		buf_printf(out,
 			   "%s{\"id\":\"%s\",\"provider_id\":\"%s\",\"zone\":\"%s\",\"state\":\"%s\","
 			   "\"goal\":\"%s\",\"protected\":%s,\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
-			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
+			   m == g->machines ? "" : ",", m->id, id, cloud_zone_name(g, m->zone), step_names[m->step],
 			   m->is_to_run ? "run" : "standby",
 			   m->is_protected && m->step == STEP_RUNNING && m->is_to_run ? "true" : "false",
 			   wire_host_wall(CLOUD, m->launched), wire_host_wall(CLOUD, m->since));
@@ -677,6 +694,8 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 	int64_t missing = c->asked > counted(g) ? c->asked - counted(g) : 0;
 
 	missing = c->launches ? c->launches : missing;
+	if (c->launches && cloud_zone_is_dry(g, c->zone))
+		return "InsufficientCapacity";
 	if (c->asked < g->desired || c->asked > g->max)
 		return "InvalidParameter";
 	if (missing > standby_at_hand(g) && refused_at_once(g))
@@ -686,7 +705,7 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 	g->desired = c->asked;
 	missing -= refuse(g, missing, true);
 	for (; missing > 0; missing--, c->launched++)
-		launch(g, true, c->token);
+		cloud_launch(g, true, c->token, c->launches ? c->zone : cloud_zone_to_fill(g, true));
 	return NULL;
 }
 
@@ -714,20 +733,23 @@ static const char *resize_standby(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
-/* Whom a lower size ends. Auto Scaling lets who is protected be; a scale set takes the highest numbers, and in several
- * zones whatever it likes, whether it serves or not. */
-static struct cloud_machine *choose_to_end(struct cloud_group *g)
+/* Whom a lower size ends. Auto Scaling lets who is protected be, and takes from the fullest zone; a scale set takes the
+ * highest numbers, and in several zones whatever it likes, whether it serves or not. */
+struct cloud_machine *cloud_choose_to_end(struct cloud_group *g)
 {
 	struct cloud_machine *chosen = NULL;
+	int64_t load[CLOUD_ZONES];
 	uint64_t among = 0;
 
+	cloud_zone_load(g, load);
 	for (struct cloud_machine *m = g->machines; m; m = m->next) {
 		bool is_awake = m->is_to_run && (m->step == STEP_PENDING || m->step == STEP_RUNNING);
 		if (!is_awake || m->is_protected)
 			continue;
 		if (g->wire == CLOUD_AKS && (!g->has_zones || random_next(wire_random()) % ++among == 0))
 			chosen = m;
-		else if (g->wire != CLOUD_AKS && (!chosen || m->step < chosen->step))
+		else if (g->wire != CLOUD_AKS && (!chosen || load[m->zone] > load[chosen->zone] ||
+						  (load[m->zone] == load[chosen->zone] && m->step < chosen->step)))
 			chosen = m;
 	}
 	return chosen;
@@ -736,7 +758,7 @@ static struct cloud_machine *choose_to_end(struct cloud_group *g)
 /* What Auto Scaling does then nobody tells: here it lowers the size once more, and ends one by its own choice. */
 static void end_again(struct cloud_group *g, struct cloud_call *c)
 {
-	struct cloud_machine *chosen = cloud_awake(g) >= g->desired ? choose_to_end(g) : NULL;
+	struct cloud_machine *chosen = cloud_awake(g) >= g->desired ? cloud_choose_to_end(g) : NULL;
 
 	if (chosen)
 		terminate(chosen);
@@ -788,7 +810,7 @@ static const char *lower(struct cloud_group *g, struct cloud_call *c)
 		g->desired = c->asked;
 		release(cloud_find(c->ids[i]));
 	}
-	for (struct cloud_machine *m; cloud_awake(g) > c->asked && (m = choose_to_end(g)); c->ended++)
+	for (struct cloud_machine *m; cloud_awake(g) > c->asked && (m = cloud_choose_to_end(g)); c->ended++)
 		terminate(m);
 	g->desired = c->asked;
 	return NULL;

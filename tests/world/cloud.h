@@ -22,7 +22,8 @@ struct cloud_machine {
 	struct cloud_machine *next;
 	struct cloud_group *group;
 	char id[48], token[80];
-	char replaces[48]; /* in whose place an owner launched it; "": in nobody's */
+	char replaces[48]; /* in whose place an owner, or who balances zones, launched it; "": in nobody's */
+	size_t zone;	   /* of its group's */
 	enum machine_step step;
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
@@ -47,6 +48,7 @@ struct cloud_faults {
 	int no_device, never_registers;
 	int no_effect, one_less, one_more; /* growths that are accepted and do nothing, or one less, or one more */
 	int half_answer;		   /* reads of which the end is missing */
+	unsigned dry_zones;		   /* bits: where nothing is to be had, while others have some */
 	millis fails_after;		   /* launches that fail do so later than after 10 s; 0: then */
 };
 
@@ -56,10 +58,11 @@ struct cloud_reads {
 	bool is_any_order;
 };
 
-enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
+enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512, CLOUD_ZONES = 3 };
 #define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
 #define CLOUD_WARM  "warm"  /* of those that a warm pool bought by itself */
 #define CLOUD_RETRY "again" /* of those that the cloud launched by itself in place of others */
+#define CLOUD_ZONED "zones" /* of those that it launched to balance zones: AZRebalance */
 
 /* Of a group on EKS: it keeps max(least, prepared - desired) machines stopped, by itself. */
 struct cloud_warm_pool {
@@ -68,7 +71,10 @@ struct cloud_warm_pool {
 };
 
 struct cloud_group {
-	const char *name, *pool, *zone, *instance_type;
+	const char *name, *pool, *zone, *instance_type; /* zone: the first, or the only one */
+	size_t zone_count;				/* on EKS; 0 is 1 */
+	bool is_left_unbalanced;			/* there: AZRebalance is suspended */
+	char balancing[48]; /* what AZRebalance launched, until it ended another; "": nothing */
 	int64_t min, max, standby_max;
 	int gpus;
 	enum cloud_wire wire;
@@ -119,6 +125,7 @@ struct cloud_group {
 	struct cloud_failure {
 		int64_t id, count;
 		millis at;
+		size_t zone;
 		bool is_quota, is_abandoned;
 	} failures[CLOUD_FAILURES];
 	int64_t failure_count; /* since the beginning; the last are kept */
@@ -144,6 +151,7 @@ struct cloud_call {
 	const char *verb, *token;
 	int64_t asked;	  /* a size; -1: none was told */
 	int64_t launches; /* of a growth: so many, whatever there is beyond the size; 0: as many as the size lacks */
+	size_t zone;	  /* where those are launched */
 	const char *const *ids;
 	size_t id_count;
 	struct cloud_warm_pool warm;	   /* of "standby", on EKS: what it shall be */
@@ -195,6 +203,20 @@ bool cloud_spoils(struct wire_call *c, struct cloud_group *g,
 		  void (*refuse)(struct wire_call *c, long status, const char *code));
 void cloud_forget_past(struct cloud_group *g);
 void cloud_note_past(struct cloud_group *g); /* each second, and around each change */
+
+/* cloud_zones.c */
+const char *cloud_zone_name(const struct cloud_group *g, size_t zone);
+size_t cloud_zone_count(const struct cloud_group *g);
+bool cloud_zone_is_dry(const struct cloud_group *g, size_t zone);
+/* Machines of each zone that run or will, and do not end. */
+void cloud_zone_load(const struct cloud_group *g, int64_t load[CLOUD_ZONES]);
+/* Where Auto Scaling launches: what has fewest first; of those that have none it tells. */
+size_t cloud_zone_to_fill(struct cloud_group *g, bool is_to_run);
+void cloud_balance_zones(struct cloud_group *g);
+int64_t cloud_balancing(const struct cloud_group *g); /* machines there are beyond the size for that */
+struct cloud_machine *cloud_launch(struct cloud_group *g, bool is_to_run, const char *token, size_t zone);
+struct cloud_machine *cloud_choose_to_end(struct cloud_group *g); /* NULL: all are protected */
+void cloud_note_failure(struct cloud_group *g, const struct cloud_failure *f);
 
 void cloud_eks_begin(void);
 void cloud_aks_begin(void);

@@ -101,7 +101,7 @@ static void write_machines(const struct cloud_group *g, bool is_to_run, struct b
 				   "<member><InstanceId>%s</InstanceId><InstanceType>%s</InstanceType>"
 				   "<AvailabilityZone>%s</AvailabilityZone><LifecycleState>%s</LifecycleState>"
 				   "<ProtectedFromScaleIn>%s</ProtectedFromScaleIn></member>",
-				   m->id, g->instance_type, g->zone, lifecycle_of(m),
+				   m->id, g->instance_type, cloud_zone_name(g, m->zone), lifecycle_of(m),
 				   m->is_protected ? "true" : "false");
 	buf_text(out, "</Instances>");
 }
@@ -126,8 +126,14 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		   "<member><AutoScalingGroupName>asg-%s</AutoScalingGroupName><MinSize>%" PRId64
 		   "</MinSize><MaxSize>%" PRId64 "</MaxSize><DesiredCapacity>%" PRId64
 		   "</DesiredCapacity><NewInstancesProtectedFromScaleIn>%s</NewInstancesProtectedFromScaleIn>"
-		   "<AvailabilityZones><member>%s</member></AvailabilityZones>",
-		   g->name, g->min, g->max, g->desired, g->protects_new ? "true" : "false", g->zone);
+		   "<AvailabilityZones>",
+		   g->name, g->min, g->max, g->desired, g->protects_new ? "true" : "false");
+	for (size_t i = 0; i < cloud_zone_count(g); i++)
+		buf_printf(out, "<member>%s</member>", cloud_zone_name(g, i));
+	buf_text(out, "</AvailabilityZones>");
+	if (g->is_left_unbalanced)
+		buf_text(out, "<SuspendedProcesses><member><ProcessName>AZRebalance</ProcessName></member>"
+			      "</SuspendedProcesses>");
 	write_machines(g, true, out);
 	write_warm_pool(g, out);
 	buf_text(out, "</member>");
@@ -203,7 +209,7 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 					     "with token 1 was abandoned: Heartbeat Timeout"
 			   : f->is_quota   ? "VcpuLimitExceeded"
 					   : "InsufficientInstanceCapacity",
-			   g->zone);
+			   cloud_zone_name(g, f->zone));
 		write_time(wire_host_wall(CLOUD_AWS, f->at), &out);
 		buf_text(&out, "</StartTime><EndTime>");
 		write_time(wire_host_wall(CLOUD_AWS, f->at), &out);
@@ -265,18 +271,37 @@ static void end_call(struct wire_call *c, const struct cloud_call *call, const c
 		answer(c, operation, &nothing);
 }
 
-/* What a lower size ends: what does not run yet first, then by age, and nothing that is protected. */
+static bool is_among(const char *id, const char *const *ids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* What a lower size ends, each time of the fullest zone: what does not run yet first, then by age, and nothing that is
+ * protected. */
 static size_t choose_to_end(const struct cloud_group *g, int64_t size, const char *ids[IDS])
 {
-	int64_t surplus = cloud_awake(g) - size;
-	size_t chosen = 0;
+	int64_t surplus = cloud_awake(g) - size, load[CLOUD_ZONES];
+	size_t count = 0;
 
-	for (int pass = 0; pass < 2; pass++)
-		for (const struct cloud_machine *m = g->machines; m && (int64_t)chosen < surplus; m = m->next)
-			if (m->is_to_run && m->step != STEP_TERMINATING && (m->step == STEP_RUNNING) == pass &&
-			    !(pass && m->is_protected))
-				ids[chosen++] = m->id;
-	return chosen;
+	cloud_zone_load(g, load);
+	for (; (int64_t)count < surplus && count < IDS; count++) {
+		const struct cloud_machine *chosen = NULL;
+		for (const struct cloud_machine *m = g->machines; m; m = m->next)
+			if (m->is_to_run && m->step != STEP_TERMINATING &&
+			    !(m->step == STEP_RUNNING && m->is_protected) && !is_among(m->id, ids, count) &&
+			    (!chosen || load[m->zone] > load[chosen->zone] ||
+			     (load[m->zone] == load[chosen->zone] && chosen->step == STEP_RUNNING &&
+			      m->step != STEP_RUNNING)))
+				chosen = m;
+		if (!chosen)
+			break;
+		ids[count] = chosen->id;
+		load[chosen->zone]--;
+	}
+	return count;
 }
 
 static void set_size(struct wire_call *c, struct cloud_group *g)
@@ -304,6 +329,18 @@ static void set_size(struct wire_call *c, struct cloud_group *g)
 	end_call(c, &call, code, "SetDesiredCapacity");
 }
 
+/* Of several one is to be named; CLOUD_ZONES: none of the group's is. */
+static size_t zone_named(const struct wire_call *c, const struct cloud_group *g)
+{
+	char name[16];
+	size_t zone = 0, count = cloud_zone_count(g);
+
+	field(c->body, "AvailabilityZones.member.1", name, sizeof name);
+	while (zone < count && strcmp(name, cloud_zone_name(g, zone)) != 0)
+		zone++;
+	return zone < count ? zone : count == 1 && !*name ? 0 : CLOUD_ZONES;
+}
+
 /* A launch that adds to what there is by then, whatever was read before. */
 static void launch_instances(struct wire_call *c, struct cloud_group *g)
 {
@@ -315,11 +352,12 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 				   .token = field(c->body, "ClientToken", token, sizeof token),
 				   .asked = g->desired + number(c->body, "RequestedCapacity"),
 				   .launches = number(c->body, "RequestedCapacity"),
+				   .zone = zone_named(c, g),
 				   .is_again = c->is_again };
 	const char *code = "";
 	struct buf out = { .cap = 1 << 20 };
 
-	if (call.asked > g->max || g->warm.exists) {
+	if (call.asked > g->max || g->warm.exists || call.zone == CLOUD_ZONES) {
 		refuse(c, 400, "ValidationError");
 		return;
 	}
@@ -336,7 +374,7 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 			   "<Errors><member><InstanceType>%s</InstanceType><AvailabilityZone>%s</AvailabilityZone>"
 			   "<ErrorCode>InsufficientInstanceCapacity</ErrorCode><ErrorMessage>none</ErrorMessage>"
 			   "</member></Errors>",
-			   g->instance_type, g->zone);
+			   g->instance_type, cloud_zone_name(g, call.zone));
 	buf_text(&out, "<Instances><member><InstanceIds>");
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
 		if (!strcmp(m->token, token))

@@ -276,12 +276,13 @@ static bool will_end(const struct cloud_machine *m)
 }
 
 /*
- * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves and no machine
- * leaves, and before each call that changes something, unless it was within 10 s.
+ * By then a look has shown it, later where reads lag: but how its node groups are EKS tells at once. EKS is asked only
+ * now and then how the node group is while no size moves and no machine leaves, and before each call that changes
+ * something, unless it was within 10 s.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND + g->reads.lag : is_call ? 11 * SECOND : 8 * MINUTE;
 	bool shows = g->wire == CLOUD_EKS && g->moved_at && wire_now() - g->moved_at > 75 * SECOND + g->reads.lag;
 
 	return g->busy_with && (shows || wire_now() - g->busy_since > noticed);
@@ -737,7 +738,7 @@ static int64_t not_ours(const char *pool)
 
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
-		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g) + retried(g);
+		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + cloud_balancing(g) + spared(g) + retried(g);
 	}
 	return count;
 }
@@ -1097,7 +1098,7 @@ void laws_look(void)
 		const struct cloud_group *g = cloud_group_at(i);
 		note_size(g);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */
-		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) > g->max)
+		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) - cloud_balancing(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,
 				   g->name, g->desired, cloud_awake(g), g->max);
 		/* Where each that is named is stopped, and where others make the group smaller, it is nobody's wish. */

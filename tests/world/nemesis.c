@@ -397,11 +397,17 @@ static void cloud_hurt(struct nemesis_world *w, const struct fault *f)
 	*all[among(&r, 0, 8)] = (int)among(&r, 1, 4);
 }
 
+/* Everywhere, or in one zone of several. */
 static void cloud_dry(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+	size_t zones = cloud_zone_count(g);
 
-	some_group(w, &r)->faults.stock_out = -1;
+	if (zones > 1 && among(&r, 0, 2))
+		g->faults.dry_zones = 1U << among(&r, 0, (int64_t)zones - 1);
+	else
+		g->faults.stock_out = -1;
 }
 
 static void cloud_well(struct nemesis_world *w, const struct fault *f)
@@ -420,6 +426,26 @@ static void reads_lag(struct nemesis_world *w, const struct fault *f)
 
 	g->reads.lag = among(&r, 5, 120) * SECOND;
 	g->reads.is_any_order = among(&r, 0, 2) == 0;
+}
+
+/* What keeps the copies that answer is one for all groups, of every pool. */
+static void all_reads_lag(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_reads reads = { .lag = among(&r, 20, 120) * SECOND };
+
+	reads.is_any_order = among(&r, 0, 2) == 0;
+	(void)w;
+	for (size_t i = 0; cloud_group_at(i); i++)
+		cloud_group_at(i)->reads = reads;
+}
+
+static void all_reads_are_new(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	for (size_t i = 0; cloud_group_at(i); i++)
+		cloud_group_at(i)->reads = (struct cloud_reads){ 0 };
 }
 
 static void no_op(struct nemesis_world *w, const struct fault *f)
@@ -662,9 +688,21 @@ static void switch_off(struct nemesis_world *w, const struct fault *f)
 	auto_scaling_acts(w, f, OWNER_SWITCHES_OFF);
 }
 
+/* In several an owner resumes the process, and protects nothing. */
 static void balance_zones(struct nemesis_world *w, const struct fault *f)
 {
-	auto_scaling_acts(w, f, OWNER_BALANCES_ZONES);
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+
+	if (cloud_zone_count(g) == 1) {
+		auto_scaling_acts(w, f, OWNER_BALANCES_ZONES);
+		return;
+	}
+	cloud_note_past(g);
+	g->is_left_unbalanced = false;
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		m->is_protected = false;
+	cloud_note_past(g);
 }
 
 static void refresh(struct nemesis_world *w, const struct fault *f)
@@ -892,6 +930,7 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "all reads lag", { 0, 0 }, 300, 1800, all_reads_lag, all_reads_are_new, NEEDS_NOTHING },
 	{ "low levels", { 0, 0 }, 60, 2400, low_levels, speaks, NEEDS_NOTHING },
 	{ "one clock is wrong", { 0, 0 }, 60, 7200, one_clock_is_wrong, clocks_are_set_right, NEEDS_NOTHING },
 	{ "line cut", { 0, 0 }, 5, 900, partition, partition_ends, NEEDS_NOTHING },
@@ -899,7 +938,7 @@ static const struct fault_kind {
 	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
 	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, LOW_LEVELS = KINDS - 6, ONE_CLOCK, LINE_CUT, STOP, DISK_FULL };
+enum { KINDS = sizeof kinds / sizeof *kinds, READS_LAG = KINDS - 7, LOW_LEVELS, ONE_CLOCK, LINE_CUT, STOP, DISK_FULL };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -941,6 +980,14 @@ static void draw_fault(struct fault *f, size_t kind, struct random *r)
 	f->draw = random_next(r);
 }
 
+/* Reads that lag are worth nothing where nobody calls: they begin just before one of the others does. */
+static void draw_lag(struct fault *f, const struct fault *others, size_t count, struct random *r)
+{
+	draw_fault(f, READS_LAG, r);
+	f->at = others[among(r, 0, (int64_t)count - 1)].at;
+	f->at -= among(r, 0, f->at < MINUTE ? 0 : MINUTE);
+}
+
 size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_mode mode,
 		    struct fault faults[NEMESIS_FAULTS])
 {
@@ -948,7 +995,7 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 	size_t count = (size_t)among(&number, 6, 24);
 	struct random disks = random_stream(seed, "disk"), stops = random_stream(seed, "stop");
 	struct random cuts = random_stream(seed, "lines"), clocks = random_stream(seed, "clocks"),
-		      lies = random_stream(seed, "lies");
+		      lies = random_stream(seed, "lies"), lags = random_stream(seed, "lags");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
@@ -966,6 +1013,10 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		draw_fault(&faults[count++], ONE_CLOCK, &clocks);
 	if (among(&lies, 1, 100) <= 40)
 		draw_fault(&faults[count++], LOW_LEVELS, &lies);
+	if (mode == NEMESIS_OWNERS && among(&lags, 1, 100) <= 70) {
+		draw_lag(&faults[count], faults, count, &lags);
+		count++;
+	}
 	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30)
 		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);
@@ -989,10 +1040,9 @@ void nemesis_all_well(struct nemesis_world *w)
 	memset(nemesis.weather, 0, sizeof nemesis.weather);
 	lines_mend();
 	nemesis.ambush.is_set = false;
-	for (size_t i = 0; i < w->group_count; i++) {
+	for (size_t i = 0; i < w->group_count; i++)
 		w->groups[i]->faults = (struct cloud_faults){ 0 };
-		w->groups[i]->reads = (struct cloud_reads){ 0 };
-	}
+	all_reads_are_new(w, NULL);
 	autoscaler_gone(w, NULL);
 	cluster_autoscaler_on(NULL, 0, 0);
 	gitops_gone(w, NULL);

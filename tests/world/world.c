@@ -214,7 +214,7 @@ static struct object *register_node(const struct cloud_machine *m)
 		"'spec':{'providerID':'%s','taints':[{'key':'node.kubernetes.io/not-ready','effect':'NoSchedule'},{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
-		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, id);
+		m->id, m->id, g->instance_type, cloud_zone_name(g, m->zone), g->pool, labels[g->wire], g->name, id);
 	if (g->is_spot && g->wire == CLOUD_AKS)
 		value_add(value_at(v, "spec>taints"), value_of("{'key':'kubernetes.azure.com/scalesetpriority','value':"
 							       "'spot','effect':'NoSchedule'}"));

@@ -29,7 +29,7 @@ struct world_drawn {
 	int64_t floor;
 	bool has_training, launches;
 	/* Streams of their own: what else is drawn follows from the seed as it did. */
-	struct random machines, reservations, standbys, spots;
+	struct random machines, reservations, standbys, spots, zones;
 	bool are_large;	    /* machines hold several GPUs */
 	bool deletes_named; /* AKS, where it deallocates */
 	int64_t replica_gpus;
@@ -93,18 +93,31 @@ static void write_place(const struct world_drawn *d, const char *name, size_t si
 	buf_printf(out, ",\"instanceType\":\"%s\",\"gpusPerNode\":%" PRId64, type_of(d, size), sizes[size].gpus);
 }
 
+/* On EKS up to three, of which Auto Scaling balances the machines, or does not. */
+static void draw_zones(struct world_drawn *d, struct cloud_group *g)
+{
+	uint64_t drawn = random_next(&d->zones);
+
+	if (g->wire != CLOUD_EKS || drawn % 100 >= 60)
+		return;
+	g->zone_count = 2 + drawn / 100 % 2;
+	g->is_left_unbalanced = drawn / 200 % 100 < 30;
+}
+
 static struct cloud_group *add_group(struct world_drawn *d, const char *name, const char *pool, size_t size,
 				     int64_t max, int64_t initial)
 {
-	return cloud_add(&(struct cloud_group){ .name = name,
-						.pool = pool,
-						.zone = "z1",
-						.instance_type = type_of(d, size),
-						.max = max,
-						.gpus = (int)sizes[size].gpus,
-						.wire = d->wire,
-						.launches = d->launches },
-			 initial);
+	struct cloud_group g = { .name = name,
+				 .pool = pool,
+				 .zone = "z1",
+				 .instance_type = type_of(d, size),
+				 .max = max,
+				 .gpus = (int)sizes[size].gpus,
+				 .wire = d->wire,
+				 .launches = d->launches };
+
+	draw_zones(d, &g);
+	return cloud_add(&g, initial);
 }
 
 /* A Capacity Block that ends in one to four hours, before a group that goes on. 0: none. */
@@ -174,8 +187,8 @@ static void draw_groups(struct world_drawn *d)
 		g->standby_max = standby;
 		write_place(d, names[i], size, standby && !g->warm.exists ? "autoScalingGroup" : "existing", &d->spec);
 		buf_printf(&d->spec,
-			   ",\"zone\":\"z1\",\"capacityType\":\"%s\",\"pricePerHour\":%d.5,"
-			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
+			   "%s,\"capacityType\":\"%s\",\"pricePerHour\":%d.5,\"min\":%" PRId64 ",\"max\":%" PRId64,
+			   g->zone_count > 1 ? "" : ",\"zone\":\"z1\"",
 			   ends_at	? "reserved"
 			   : g->is_spot ? "spot"
 					: "on-demand",
@@ -228,9 +241,9 @@ static void add_training(struct world_drawn *d)
 		   "\"gtrain\",",
 		   d->w.job_gpus);
 	write_place(d, "gtrain", size, "existing", &d->manifest);
-	buf_text(&d->manifest, ",\"zone\":\"z1\",\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":"
-			       "{\"after\":\"5m\"}}\n");
-	add_group(d, "gtrain", "train", size, 8, 0);
+	const struct cloud_group *g = add_group(d, "gtrain", "train", size, 8, 0);
+	buf_printf(&d->manifest, "%s,\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":{\"after\":\"5m\"}}\n",
+		   g->zone_count > 1 ? "" : ",\"zone\":\"z1\"");
 	world_app("train", 0, d->w.job_gpus, "")->is_idle = true;
 }
 
@@ -264,6 +277,7 @@ static void draw_world(struct world_drawn *d, uint64_t seed)
 	d->reservations = random_stream(seed, "reservations");
 	d->standbys = random_stream(seed, "standbys");
 	d->spots = random_stream(seed, "spots");
+	d->zones = random_stream(seed, "zones");
 	d->deletes_named = among_standbys(d, 0, 1);
 	d->are_large = among_machines(d, 1, 100) > 40;
 	d->w.traffic = d->are_large ? 4 : 1;

@@ -117,12 +117,13 @@ static void launching_goes_from_zone_to_zone(void **state)
 	struct scene *s = *state;
 
 	account_settle(s, BY_NAME ",\"launch\":\"instances\"");
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 4), { READ, GROUP("0", "9", "1", ZONES), 0 },
+		    { LAUNCH("2", "z2", "token-1-0-3"), GOT("<member>i-1</member>") SHORT, 0 },
+		    { LAUNCH("2", "z1", "token-1-1-2"), GOT("<member>i-2</member><member>i-3</member>"), 0 }, ),
+		ERROR_NONE);
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, GROUP("0", "9", "1", ZONES), 0 },
-			     { LAUNCH("2", "z1", "token-1-0-2"), GOT("<member>i-1</member>") SHORT, 0 },
-			     { LAUNCH("1", "z2", "token-1-1-1"), GOT("<member>i-2</member>"), 0 }, ),
-			 ERROR_NONE);
-	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, GROUP("0", "9", "1", ZONES), 0 },
-			     { LAUNCH("2", "z1", "token-1-0-2"), SHORT, 0 },
+			     { LAUNCH("1", "z1", "token-1-0-2"), SHORT, 0 },
 			     { LAUNCH("2", "z2", "token-1-1-2"), GOT("<member>i-2</member>"), 0 }, ),
 			 ERROR_STOCKOUT);
 	assert_non_null(
@@ -130,6 +131,23 @@ static void launching_goes_from_zone_to_zone(void **state)
 	/* what stands by goes first, and that only Auto Scaling does */
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3),
 			     { READ, GROUP("0", "9", "1", ZONES POOL("0", "3")), 0 }, { SIZE("3"), "", 0 }, ),
+			 ERROR_NONE);
+}
+
+/* As Auto Scaling spreads what it launches; what a zone at the end lacks the first one has. */
+static void launches_are_spread_over_zones(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME ",\"launch\":\"instances\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, GROUP("0", "9", "1", ZONES), 0 },
+			     { LAUNCH("1", "z1", "token-1-0-2"), GOT("<member>i-1</member>"), 0 },
+			     { LAUNCH("1", "z2", "token-1-1-1"), GOT("<member>i-2</member>"), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, GROUP("0", "9", "1", ZONES), 0 },
+			     { LAUNCH("1", "z1", "token-1-0-2"), GOT("<member>i-1</member>"), 0 },
+			     { LAUNCH("1", "z2", "token-1-1-1"), SHORT, 0 },
+			     { LAUNCH("1", "z1", "token-1-2-1"), GOT("<member>i-2</member>"), 0 }, ),
 			 ERROR_NONE);
 }
 
@@ -146,8 +164,8 @@ static void two_purchases_never_have_one_token(void **state)
 				 .token = i == 1 ? "preheat-1234-12345678-inference-on-h100-spot-a-0001"
 						 : "preheat-1234-12345678-inference-on-h100-spot-a-0002"),
 			    { READ, GROUP("0", "9", "1", ZONES), 0 },
-			    { i == 1 ? LAUNCH("1", "z1", "heat-1234-12345678-inference-on-h100-spot-a-0001-0-1")
-				     : LAUNCH("1", "z1", "heat-1234-12345678-inference-on-h100-spot-a-0002-0-1"),
+			    { i == 1 ? LAUNCH("1", "z2", "heat-1234-12345678-inference-on-h100-spot-a-0001-0-1")
+				     : LAUNCH("1", "z2", "heat-1234-12345678-inference-on-h100-spot-a-0002-0-1"),
 			      GOT("<member>i-1</member>"), 0 }, ),
 			ERROR_NONE);
 }
@@ -161,6 +179,7 @@ int main(void)
 		TEST(standby_is_sized_where_the_pool_is),
 		TEST(a_pool_that_eks_owns_follows_later),
 		TEST(launching_goes_from_zone_to_zone),
+		TEST(launches_are_spread_over_zones),
 		TEST(two_purchases_never_have_one_token),
 	};
 
