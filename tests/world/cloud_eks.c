@@ -356,6 +356,7 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 				   .is_again = c->is_again };
 	const char *code = "";
 	struct buf out = { .cap = 1 << 20 };
+	int64_t before = g->desired, asked = call.launches;
 
 	if (call.asked > g->max || g->warm.exists || call.zone == CLOUD_ZONES) {
 		refuse(c, 400, "ValidationError");
@@ -369,7 +370,8 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 		end_call(c, &call, code, "LaunchInstances");
 		return;
 	}
-	if (call.status == 409)
+	bool is_part = g->desired > before && g->desired < before + asked;
+	if (call.status == 409 || is_part)
 		buf_printf(&out,
 			   "<Errors><member><InstanceType>%s</InstanceType><AvailabilityZone>%s</AvailabilityZone>"
 			   "<ErrorCode>InsufficientInstanceCapacity</ErrorCode><ErrorMessage>none</ErrorMessage>"

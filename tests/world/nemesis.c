@@ -414,9 +414,7 @@ static void cloud_well(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
 
-	struct cloud_group *g = some_group(w, &r);
-	g->faults = (struct cloud_faults){ 0 };
-	g->reads = (struct cloud_reads){ 0 };
+	some_group(w, &r)->faults = (struct cloud_faults){ 0 };
 }
 
 static void reads_lag(struct nemesis_world *w, const struct fault *f)
@@ -429,6 +427,13 @@ static void reads_lag(struct nemesis_world *w, const struct fault *f)
 }
 
 /* What keeps the copies that answer is one for all groups, of every pool. */
+static void reads_are_new(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->reads = (struct cloud_reads){ 0 };
+}
+
 static void all_reads_lag(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
@@ -900,7 +905,7 @@ static const struct fault_kind {
 	{ "watches late", { 6, 0 }, 1, 140, watches_late, watches_catch_up, NEEDS_NOTHING },
 	{ "cloud hurt", { 12, 0 }, 60, 900, cloud_hurt, cloud_well, NEEDS_NOTHING },
 	{ "stock-out", { 5, 4 }, 60, 1800, cloud_dry, cloud_well, NEEDS_NOTHING },
-	{ "reads lag", { 8, 4 }, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
+	{ "reads lag", { 8, 4 }, 60, 1800, reads_lag, reads_are_new, NEEDS_NOTHING },
 	{ "no-op", { 5, 0 }, 60, 900, no_op, cloud_well, NEEDS_NOTHING },
 	{ "off by one", { 5, 0 }, 60, 900, off_by_one, cloud_well, NEEDS_NOTHING },
 	{ "taken", { 5, 5 }, 1, 1, taken, nothing, NEEDS_NOTHING },
@@ -1013,7 +1018,7 @@ size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_m
 		draw_fault(&faults[count++], ONE_CLOCK, &clocks);
 	if (among(&lies, 1, 100) <= 40)
 		draw_fault(&faults[count++], LOW_LEVELS, &lies);
-	if (mode == NEMESIS_OWNERS && among(&lags, 1, 100) <= 70) {
+	if (among(&lags, 1, 100) <= (mode == NEMESIS_OWNERS ? 70 : 50)) {
 		draw_lag(&faults[count], faults, count, &lags);
 		count++;
 	}

@@ -105,6 +105,7 @@ static void live(const struct cloud_kind *k, uint64_t seed, struct cloud_reads r
 	run(3 * MINUTE);
 	for (int i = 0; i < 24; i++) {
 		chat->rate = (double)(random_next(&r) % 110) / 10;
+		first->faults.one_less = !(random_next(&r) % 3); /* LaunchInstances tells which part failed */
 		run((millis)(20 + random_next(&r) % 400) * SECOND);
 		if (random_next(&r) % 100 < kills_percent)
 			kill_the_leader(&r, &elected);
