@@ -7,20 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first tick that is later; *first -1 when none is. *is_all: no tick is not. */
-static bool find_first(struct history *h, millis now, int64_t *first, bool *is_all, struct error *e)
+/* The first tick that is later; *first -1 when none is. */
+static bool find_first(struct history *h, millis now, int64_t *first, struct error *e)
 {
-	int64_t v[2];
-
-	if (!db_read_ints(DB_QUERY(h->db,
-				   "SELECT coalesce((SELECT min(id) FROM tick WHERE at > ?), -1),"
-				   " coalesce((SELECT min(id) FROM tick), -1)",
-				   DB_I(now)),
-			  v, 2, NULL, e))
-		return false;
-	*first = v[0];
-	*is_all = v[0] == v[1];
-	return true;
+	return db_read_ints(DB_QUERY(h->db, "SELECT coalesce((SELECT min(id) FROM tick WHERE at > ?), -1)", DB_I(now)),
+			    first, 1, NULL, e);
 }
 
 static bool copy_whole(struct history *h, const char *to, struct error *e)
@@ -35,11 +26,21 @@ static bool copy_whole(struct history *h, const char *to, struct error *e)
 
 static bool drop_ticks(struct history *h, int64_t first, struct error *e)
 {
+#define IS_EMPTIED    "NOT EXISTS (SELECT 1 FROM tick WHERE id < ?1)"
+#define IS_SUPERSEDED "(NOT " IS_EMPTIED " OR tick < (SELECT max(tick) FROM manifest_use))"
 	static const char *const sql[] = {
-		"DELETE FROM decision WHERE tick >= ?",	    "DELETE FROM checkpoint WHERE tick >= ?",
-		"DELETE FROM manifest_use WHERE tick >= ?", "DELETE FROM pool_use WHERE tick >= ?",
-		"DELETE FROM group_use WHERE tick >= ?",    "DELETE FROM writer WHERE tick >= ?",
-		"DELETE FROM tick WHERE id >= ?",
+		"DELETE FROM decision WHERE tick >= ?1",
+		"DELETE FROM checkpoint WHERE tick >= ?1",
+		"DELETE FROM writer WHERE tick >= ?1",
+		/* Where no tick stays, what was in force last is so from the first that comes. */
+		"DELETE FROM pool_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
+		"DELETE FROM group_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
+		"DELETE FROM manifest_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
+		"UPDATE pool_use SET tick = 0 WHERE tick >= ?1",
+		"UPDATE group_use SET tick = 0 WHERE tick >= ?1",
+		"UPDATE manifest_use SET tick = 0 WHERE tick >= ?1",
+		"DELETE FROM fact WHERE name = 'kept_from' AND " IS_EMPTIED,
+		"DELETE FROM tick WHERE id >= ?1",
 	};
 
 	for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) {
@@ -108,15 +109,14 @@ bool history_put_future_aside(const char *path, millis now, struct buf *aside, s
 {
 	CLEANUP(buf_release) struct buf name = { 0 };
 	int64_t first = -1;
-	bool is_all = false;
 
 	if (access(path, F_OK))
 		return errno == ENOENT || error_set(e, ERROR_UNAVAILABLE, "%s: %s", path, strerror(errno));
 	struct history *h = history_edit(path, e);
 	if (!h)
 		return false;
-	bool ok = find_first(h, now, &first, &is_all, e);
-	if (ok && first >= 0 && !is_all) {
+	bool ok = find_first(h, now, &first, e);
+	if (ok && first >= 0) {
 		bool is_copied = history_free_name(path, &name, e) && copy_whole(h, name.text, e);
 		ok = is_copied && cut(h, first, now, e);
 		if (ok)
@@ -125,5 +125,5 @@ bool history_put_future_aside(const char *path, millis now, struct buf *aside, s
 			unlink(name.text); /* else each try would leave one */
 	}
 	history_close(h);
-	return ok && (first < 0 || !is_all || history_set_aside(path, aside, e));
+	return ok;
 }

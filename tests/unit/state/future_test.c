@@ -188,14 +188,25 @@ static void without_any_nothing_happens(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static void where_all_is_later_the_file_itself_goes(void **state)
+/* What was asked of clouds and nodes is known all the same, and recording begins anew. */
+static void where_all_is_later_no_tick_stays(void **state)
 {
+	struct error e = { 0 };
+
 	(void)state;
+	sql("INSERT INTO launch VALUES ('then', 'spot', 1, 1, '', 400, 1, 9999999999999, NULL, NULL, '');"
+	    "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', '100')");
 	now = start;
 	put_aside();
 	assert_true(aside.len > strlen(path));
-	assert_int_not_equal(access(path, F_OK), 0);
 	assert_int_equal(count_in(aside.text, "SELECT count(*) FROM tick"), TICKS);
+	assert_int_equal(count_in(path, "SELECT count(*) FROM tick"), 0);
+	assert_int_equal(count_in(path, "SELECT asked_at FROM launch WHERE token = 'then'"), now);
+	struct history *h = history_open(path, &e);
+	assert_non_null(h);
+	assert_int_equal(history_next_tick(h), 0);
+	history_close(h);
+	assert_int_equal(count_in(path, "SELECT count(*) FROM fact WHERE name = 'kept_from'"), 0);
 	unlink(aside.text);
 }
 
@@ -256,7 +267,7 @@ int main(void)
 		TEST(what_was_asked_for_then_was_asked_for_now),
 		TEST(sums_of_times_to_come_go),
 		TEST(without_any_nothing_happens),
-		TEST(where_all_is_later_the_file_itself_goes),
+		TEST(where_all_is_later_no_tick_stays),
 		TEST(where_there_is_no_room_beside_nothing_is_lost),
 		TEST(nobody_else_reads_it),
 		TEST(what_cannot_be_cut_stays_whole),
