@@ -268,11 +268,12 @@ static void look_at_leader(int from, const char *what)
 			   (double)(wire_now() - laws.lease_written[from]) / SECOND);
 }
 
+/* Clocks that are within a minute of each other are taken for one. */
 static bool will_end(const struct cloud_machine *m)
 {
 	millis ends_at = m->group->ends_at;
 
-	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 50 * MINUTE);
+	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 51 * MINUTE);
 }
 
 /*
