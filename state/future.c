@@ -33,13 +33,13 @@ static bool drop_ticks(struct history *h, int64_t first, struct error *e)
 		"DELETE FROM checkpoint WHERE tick >= ?1",
 		"DELETE FROM writer WHERE tick >= ?1",
 		/* Where no tick stays, what was in force last is so from the first that comes. */
-		"DELETE FROM pool_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
-		"DELETE FROM group_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
-		"DELETE FROM manifest_use WHERE tick >= ?1 AND " IS_SUPERSEDED,
+		("DELETE FROM pool_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
+		("DELETE FROM group_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
+		("DELETE FROM manifest_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
 		"UPDATE pool_use SET tick = 0 WHERE tick >= ?1",
 		"UPDATE group_use SET tick = 0 WHERE tick >= ?1",
 		"UPDATE manifest_use SET tick = 0 WHERE tick >= ?1",
-		"DELETE FROM fact WHERE name = 'kept_from' AND " IS_EMPTIED,
+		("DELETE FROM fact WHERE name = 'kept_from' AND " IS_EMPTIED),
 		"DELETE FROM tick WHERE id >= ?1",
 	};
 

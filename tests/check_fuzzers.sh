@@ -16,6 +16,7 @@ for fuzzer in tests/fuzz/*/*_fuzz.c; do
 	name=$(basename "$fuzzer" .c)
 	grep -q "^$name " tests/fuzz/parsers || say "$fuzzer: does not stand in tests/fuzz/parsers"
 	[ -n "$(ls -A "${fuzzer%.c}" 2>/dev/null)" ] || say "$fuzzer: has no seeds in ${fuzzer%.c}"
+	[ -f "tests/fuzz/corpora/$name.tar.gz" ] || say "$fuzzer: what it learnt is not kept: tests/keep_corpus.sh build/fuzz"
 done
 while read -r name sources; do
 	[ "$name" = - ] || ls tests/fuzz/*/"$name.c" >/dev/null 2>&1 || say "tests/fuzz/parsers: there is no $name"

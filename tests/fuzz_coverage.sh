@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The lines of each parser that its fuzzer covers, with its seeds and with what it found in build/fuzz/corpus.
+# The lines of each parser that its fuzzer covers, with its seeds, what is kept (tests/fuzz/corpora) and what it found in
+# build/fuzz/corpus since.
 # Usage: tests/fuzz_coverage.sh BUILD [FUZZER...]
 set -euo pipefail
 build=$1
@@ -13,7 +14,9 @@ for fuzzer in "${chosen[@]}"; do
 	ninja -C "$build" "$fuzzer" >>"$build.log" 2>&1
 	read -r -a row < <(grep "^$fuzzer " tests/fuzz/parsers)
 	inputs=()
-	for folder in tests/fuzz/*/"$fuzzer" build/fuzz/corpus/"$fuzzer"; do
+	mkdir -p "$build/corpus"
+	[ ! -f "tests/fuzz/corpora/$fuzzer.tar.gz" ] || tar -C "$build/corpus" -xzf "tests/fuzz/corpora/$fuzzer.tar.gz"
+	for folder in tests/fuzz/*/"$fuzzer" "$build/corpus/$fuzzer" build/fuzz/corpus/"$fuzzer"; do
 		[ ! -d "$folder" ] || inputs+=("$folder")
 	done
 	[ ${#inputs[@]} -gt 0 ] || inputs=(/dev/null)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzzer of a build for so many seconds each, as many at once as there are cores.
-# Usage: tests/run_fuzz.sh BUILD SECONDS [SEED]. What was learnt stays in BUILD/corpus; a finding ends with exit 1. With a
-# seed each run without a corpus tries the same inputs in the same order, as many as it has time for.
+# Usage: tests/run_fuzz.sh BUILD SECONDS [SEED]. What was learnt before is in tests/fuzz/corpora (tests/keep_corpus.sh) and
+# goes on in BUILD/corpus; a finding ends with exit 1. With a seed each run in a new build tries the same inputs in the
+# same order, as many as it has time for.
 set -euo pipefail
 build=$1 seconds=$2 seed=${3:-0} # to libFuzzer 0 means another one each time
 mapfile -t fuzzers < <(find "$build" -maxdepth 1 -name '*_fuzz' -type f | LC_ALL=C sort)
@@ -22,6 +23,8 @@ one() {
 	name=$(basename "$1")
 	corpus=$(dirname "$1")/corpus/$name
 	mkdir -p "$corpus"
+	[ -n "$(ls -A "$corpus")" ] || [ ! -f "tests/fuzz/corpora/$name.tar.gz" ] ||
+		tar -C "$(dirname "$corpus")" -xzf "tests/fuzz/corpora/$name.tar.gz"
 	for folder in tests/fuzz/*/"$name"; do
 		[ ! -d "$folder" ] || seeds+=("$folder")
 	done
