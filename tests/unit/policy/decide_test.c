@@ -69,12 +69,9 @@ static void confidence_is_the_share_of_readings_that_agree(void **state)
 	static const struct {
 		int64_t fresh_permille, disputed, confidence;
 		enum signal_state signals;
-	} cases[] = { { 1000, 0, 1000000, SIGNALS_FRESH },
-		      { 1000, 3, 900000, SIGNALS_PARTIAL },
-		      { 800, 0, 800000, SIGNALS_PARTIAL },
-		      { 800, 3, 700000, SIGNALS_PARTIAL },
-		      { 200, 0, 200000, SIGNALS_STALE },
-		      { 0, 0, 0, SIGNALS_STALE } };
+	} cases[] = { { 1000, 0, 1000000, SIGNALS_FRESH }, { 1000, 3, 900000, SIGNALS_PARTIAL },
+		      { 800, 0, 800000, SIGNALS_PARTIAL }, { 800, 3, 700000, SIGNALS_PARTIAL },
+		      { 200, 0, 200000, SIGNALS_STALE },   { 0, 0, 0, SIGNALS_STALE } };
 	struct toy t;
 
 	(void)state;
