@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* UNDONE: two numbers of another writer's, and one that is under way when it is found out. */
-enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3 };
+enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3, PROTECTS = 8 };
 
 /* What others write within it is one contest. */
 static const millis CONTEST = 30 * MINUTE;
@@ -76,6 +76,8 @@ static struct {
 		millis resized_at; /* by others, of the last one that was looked at */
 		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
 		millis grown_at;
+		millis protected_at[PROTECTS]; /* by turns */
+		size_t protects;
 	} sized[SIZED];
 	struct contest {
 		size_t others;	       /* that set the replicas, too */
@@ -1016,6 +1018,18 @@ static void look_at_pods(const struct cloud_call *c, int64_t machines)
 			   machines, laws.asked_for[app].pods);
 }
 
+/* Throttling is of the account: whoever asks again and again for what reads do not show yet stops all groups. */
+static void look_at_protects(const struct cloud_call *c)
+{
+	struct sized *s = sized(c->group);
+	millis *oldest = &s->protected_at[s->protects++ % PROTECTS];
+
+	if (s->protects > PROTECTS && wire_now() - *oldest < MINUTE)
+		laws_break("asks_seldom", "%d calls within %.3f s that protect machines of %s", PROTECTS + 1,
+			   (double)(wire_now() - *oldest) / SECOND, c->group->name);
+	*oldest = wire_now();
+}
+
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
@@ -1031,6 +1045,8 @@ static void before_call(const struct cloud_call *c)
 			   c->asked, c->group->max);
 	if (!c->is_again)
 		look_at_leader(c->from, c->verb);
+	if (!c->is_again && !strcmp(c->verb, "protect"))
+		look_at_protects(c);
 	if (is_owners(c->group, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
