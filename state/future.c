@@ -26,19 +26,21 @@ static bool copy_whole(struct history *h, const char *to, struct error *e)
 
 static bool drop_ticks(struct history *h, int64_t first, struct error *e)
 {
-#define IS_EMPTIED    "NOT EXISTS (SELECT 1 FROM tick WHERE id < ?1)"
-#define IS_SUPERSEDED "(NOT " IS_EMPTIED " OR tick < (SELECT max(tick) FROM manifest_use))"
+#define IS_EMPTIED "NOT EXISTS (SELECT 1 FROM tick WHERE id < ?1)"
+/* Where no tick stays, what was in force last, since whenever, is so from the first that comes. */
+#define IS_OVER                                                                     \
+	"CASE WHEN " IS_EMPTIED " THEN tick < (SELECT max(tick) FROM manifest_use)" \
+	" ELSE tick >= ?1 END"
 	static const char *const sql[] = {
 		"DELETE FROM decision WHERE tick >= ?1",
-		"DELETE FROM checkpoint WHERE tick >= ?1",
-		"DELETE FROM writer WHERE tick >= ?1",
-		/* Where no tick stays, what was in force last is so from the first that comes. */
-		("DELETE FROM pool_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
-		("DELETE FROM group_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
-		("DELETE FROM manifest_use WHERE tick >= ?1 AND " IS_SUPERSEDED),
-		"UPDATE pool_use SET tick = 0 WHERE tick >= ?1",
-		"UPDATE group_use SET tick = 0 WHERE tick >= ?1",
-		"UPDATE manifest_use SET tick = 0 WHERE tick >= ?1",
+		("DELETE FROM checkpoint WHERE tick >= ?1 OR " IS_EMPTIED),
+		("DELETE FROM writer WHERE tick >= ?1 OR " IS_EMPTIED),
+		("DELETE FROM pool_use WHERE " IS_OVER),
+		("DELETE FROM group_use WHERE " IS_OVER),
+		("DELETE FROM manifest_use WHERE " IS_OVER),
+		("UPDATE pool_use SET tick = 0 WHERE " IS_EMPTIED),
+		("UPDATE group_use SET tick = 0 WHERE " IS_EMPTIED),
+		("UPDATE manifest_use SET tick = 0 WHERE " IS_EMPTIED),
 		("DELETE FROM fact WHERE name = 'kept_from' AND " IS_EMPTIED),
 		"DELETE FROM tick WHERE id >= ?1",
 	};

@@ -128,6 +128,7 @@ void clock_skew_follow(struct controller *c)
 		shift(c, -jump, "the machine's clock jumped");
 	else if (jump > BACK_MOST) {
 		starts_shift(&c->starts, jump);
+		c->snapshot.now += jump; /* purchases before the next tick are of that time */
 		c->skew.right_since = clock_now(c->clock);
 	}
 	note_time(c);

@@ -334,15 +334,19 @@ static bool is_refused(const struct launch *l)
 	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
 }
 
-/* It was tried until it ended, or until that life did: how long ago at least, as only the first attempt has a time. */
-static millis last_tried(const struct launch *l, millis now)
+/* It was tried until it ended, or until that life did, soon after its last tick: how long ago at least, as only the
+ * first attempt has a time. */
+static millis last_tried(const struct controller *c, const struct launch *l, millis now)
 {
-	return l->outcome && now > l->ended_at ? now - l->ended_at : 0;
+	millis lived = history_last_at(c->history) + LAG_MOST;
+	millis last = l->outcome ? l->ended_at : l->asked_at > lived ? l->asked_at : lived;
+
+	return now > last ? now - last : 0;
 }
 
 static void recall_write(struct controller *c, const struct launch *l)
 {
-	millis ago = last_tried(l, clock_now(c->clock));
+	millis now = clock_now(c->clock), ago = last_tried(c, l, now);
 	struct node_group *g = group_of(c, l->group);
 
 	if (!g || !is_new(g) || is_refused(l))
@@ -356,7 +360,7 @@ static void recall_write(struct controller *c, const struct launch *l)
 							     .ids = l->machines,
 							     .id_count = l->machine_count,
 							     .is_recalled = true,
-							     .at = l->asked_at,
+							     .at = l->asked_at < now ? l->asked_at : now,
 							     .mono = clock_mono(c->clock) - ago });
 }
 

@@ -12,8 +12,11 @@
 enum { ATTEMPTS_MOST = 5 };
 static const millis LOOK_TIMES[] = { 15 * SECOND, MINUTE }; /* while something is under way; else */
 static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
-static const millis OUTDATED_AGAIN = 5 * SECOND; /* reads that lag do so for seconds */
-static const millis LONGEST = 3 * HOUR;		 /* a cloud that holds a group busy for longer has forgotten it */
+/* Reads that lag do so for seconds, or up to LAG_MOST: each time twice as long. After that it is refused as any other.
+ */
+static const millis OUTDATED_AGAIN = 5 * SECOND;
+enum { OUTDATED_MOST = 5 };
+static const millis LONGEST = 3 * HOUR; /* a cloud that holds a group busy for longer has forgotten it */
 
 /* --- intents, and what goes on at the cloud --- */
 
@@ -267,6 +270,7 @@ static void guarded(struct provider_call *c)
 			 LOG_S("group", group_spec_of(g)->name), LOG_E(&c->error), LOG_END);
 	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
 	g->guarded_until = is_done && c->desired ? clock_mono(g->context->clock) + GUARDED_FOR : 0;
+	g->exposed_then = g->seen.exposed;
 	if (!c->desired && is_done)
 		forget_spared(g);
 	else if (!c->desired)
@@ -378,8 +382,8 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 {
 	const struct operation *o = &g->operation;
 	bool is_done = c->error.kind == ERROR_NONE;
-	bool may_have_been =
-		c->error.kind != ERROR_CONFLICT && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
+	bool may_have_been = (c->error.kind != ERROR_CONFLICT || c->launched) &&
+			     (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
 	if (!is_done && !launched && !c->ended_count && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
@@ -407,7 +411,8 @@ static void wait_outdated(struct node_group *g)
 {
 	struct operation *o = &g->operation;
 
-	g->quiet_until = loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN);
+	g->quiet_until =
+		loop_now(g->context->loop) + clock_real(g->context->clock, OUTDATED_AGAIN << (g->outdated - 1));
 	if (o->attempts > 1 && o->verb != PROVIDER_GROW && clock_now(g->context->clock) - o->begun_at < LAG_MOST)
 		o->attempts--;
 }
@@ -425,7 +430,9 @@ static void changed(struct provider_call *c)
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = g->operation.trouble = why;
-	g->operation.may_be_taken |= why.kind != ERROR_CONFLICT || c->ended_count;
+	g->operation.may_be_taken |= why.kind != ERROR_CONFLICT || c->ended_count || c->launched;
+	g->outdated = c->is_outdated ? g->outdated + 1 : 0;
+	bool is_outdated = c->is_outdated && g->outdated <= OUTDATED_MOST;
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
@@ -442,7 +449,7 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = is_lost;
 	}
-	if (c->is_outdated && g->operation.attempts == 1) {
+	if (is_outdated && g->operation.attempts == 1) {
 		group_call_failed(g, c);
 		wait_outdated(g);
 		if (count_named_again(&g->operation))
@@ -450,7 +457,7 @@ static void changed(struct provider_call *c)
 		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
 	} else if (is_lost) {
 		group_call_failed(g, c);
-		if (c->is_outdated)
+		if (is_outdated)
 			wait_outdated(g);
 	} else if (why.kind == ERROR_NONE) {
 		retry_reset(&g->retry);
@@ -612,7 +619,7 @@ void node_group_drive(struct node_group *g)
 		return;
 	if (has_operation(g) && node_group_is_unwished(g))
 		return;
-	if (has_operation(g) && node_group_asks_too_much(g))
+	if (has_operation(g) && node_group_asks_less(g))
 		end_intent(g, error_kind_name(g->operation.trouble.kind));
 	if (has_operation(g))
 		send(g);
@@ -620,7 +627,8 @@ void node_group_drive(struct node_group *g)
 		begin(g);
 	else if (clock_mono(g->context->clock) < g->guard_after)
 		return;
-	else if (is_exposed(g) && clock_mono(g->context->clock) >= g->guarded_until)
+	else if (is_exposed(g) &&
+		 (clock_mono(g->context->clock) >= g->guarded_until || g->seen.exposed > g->exposed_then))
 		guard(g, true);
 	else if (g->must_unguard && g->are_spared_known && !node_group_is_ours(g))
 		unguard(g);
@@ -650,8 +658,6 @@ static void described(struct node_group *g, struct provider_call *c)
 	g->must_look = false;
 	node_group_become_known(g);
 	note_emptied(g);
-	if (!shows_exposed(g))
-		g->guarded_until = 0;
 	provider_call_release(c);
 	g->context->changed(g->context->user);
 	node_group_drive(g);
@@ -668,7 +674,7 @@ static void doubt(struct node_group *g, struct provider_call *c)
 }
 
 /* Answers tell their time in whole seconds, and come later: the same clock seems to move by so much. */
-static const millis TOLD_WITHIN = 3 * SECOND;
+static const millis TOLD_WITHIN = 6 * SECOND;
 
 static void by_ours(const struct node_group *g, bool is_told, millis *at)
 {

@@ -800,11 +800,13 @@ static bool may_be_of_before(const struct node_group *g)
 	return clock_mono(g->context->clock) - g->opened_at < LAG_MOST;
 }
 
-/* Of their call, which is taken for ours: an older read is not believed. */
+/* Of their call, which is taken for ours: an older read is not believed. It may be somebody's all the same, so that
+ * nothing of it is called off. */
 static void note_raised(struct node_group *g)
 {
+	g->raised_until = clock_mono(g->context->clock) + YIELDS;
 	accepted_note(&g->accepted, &(struct accepted_call){ .verb = PROVIDER_GROW,
-							     .desired = g->seen.desired,
+							     .desired = g->seen.desired - g->held_size,
 							     .at = clock_now(g->context->clock),
 							     .mono = clock_mono(g->context->clock) });
 }
@@ -1240,10 +1242,14 @@ bool node_group_is_unwished(const struct node_group *g)
 	       node_group_missing(g) - machines_awaited(g, false) >= o->change;
 }
 
-bool node_group_asks_too_much(const struct node_group *g)
+bool node_group_asks_less(struct node_group *g)
 {
-	return g->operation.verb == PROVIDER_GROW && is_untaken(g) &&
-	       g->wanted + removals_counted(g) < g->operation.desired;
+	int64_t less = g->operation.desired - g->wanted - removals_counted(g);
+
+	if (g->operation.verb != PROVIDER_GROW || !is_untaken(g) || less <= 0)
+		return false;
+	give_back(g, less < g->operation.change ? less : g->operation.change);
+	return true;
 }
 
 void node_group_call_back(struct node_group *g)

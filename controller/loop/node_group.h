@@ -184,6 +184,8 @@ struct node_group {
 	struct retry retry;
 	millis quiet_until;   /* loop time; after a failure */
 	millis guard_after;   /* clock_mono; machines are protected then at the earliest */
+	int64_t exposed_then; /* machines, when others were protected last */
+	int outdated;	      /* refusals in a row of what was made from an older read */
 	millis guarded_until; /* clock_mono; until then who is exposed by a look may be protected since */
 	struct timer timer;
 	int64_t serial;
@@ -311,8 +313,9 @@ void node_group_put_off(struct node_group *g, const struct error *why);
 /* A growth whose answer was lost, and nobody waits for its machines any more: to ask again would be to buy for nobody.
  */
 bool node_group_is_unwished(const struct node_group *g);
-/* A growth that was refused for certain, as the cloud was busy with another, and less is wished by now. */
-bool node_group_asks_too_much(const struct node_group *g);
+/* A growth that was refused for certain, as the cloud was busy with another, and less is wished by now: what it was
+ * to bring beyond that is given back to the limit of growth. */
+bool node_group_asks_less(struct node_group *g);
 /* It is not asked for again. */
 void node_group_call_back(struct node_group *g);
 /* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that

@@ -84,7 +84,7 @@ bool start_progress_list_lags(void *user, size_t group)
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (is_unlisted(c, nodes[i]) && nodes[i]->registered_at > clock_now(c->clock) - LAG_MOST)
+		if (past(c, nodes[i]->registered_at) > clock_now(c->clock) - LAG_MOST && is_unlisted(c, nodes[i]))
 			return true;
 	return false;
 }
@@ -213,6 +213,13 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	starts_follow_pod(&c->starts, &stages);
 }
 
+/* Pods are bound to a node before a look in its time shows whose purchase it is. Many may join at once. */
+static void look_for(const struct controller *c, struct node_group *g)
+{
+	if (!g->is_looking && clock_mono(c->clock) - g->described_at > 5 * SECOND)
+		node_group_look(g);
+}
+
 void start_progress_event(void *user, const struct cluster_event *e)
 {
 	struct controller *c = user;
@@ -223,9 +230,8 @@ void start_progress_event(void *user, const struct cluster_event *e)
 			node_lost(c, e->node);
 		else
 			node_moved(c, e->node, e->node->is_ready);
-		/* Its pods are bound there before a look in its time shows whose purchase it is. */
 		if (e->what == CLUSTER_NODE_ADDED && is_unlisted(c, e->node))
-			node_group_look_anew(c->groups[e->node->group]);
+			look_for(c, c->groups[e->node->group]);
 		/* What its pods told while its object was away was of no node of ours. */
 		for (size_t i = 0; e->what == CLUSTER_NODE_ADDED && i < fleet_of(c)->pool_count; i++)
 			start_progress_adopt(c, e->node, i);
@@ -430,8 +436,11 @@ static millis launched_at(const struct controller *c, const struct start *s)
 
 	if (!m && g->ongoing.name)
 		return g->ongoing.began;
-	if (!m) /* or was sent a moment ago, as what was wished waits for reads that show what came before */
-		return g->accepted.least >= 0 && g->accepted.least_until > clock_mono(c->clock) ? g->accepted.at : 0;
+	/* Or was sent a moment ago, as what was wished waits for reads that show what came before: so long at most. */
+	if (!m && g->accepted.least >= 0 && g->accepted.least_until > clock_mono(c->clock))
+		return g->accepted.at < s->stage_since + LAG_MOST ? g->accepted.at : s->stage_since + LAG_MOST;
+	if (!m)
+		return 0;
 	return m->launched_at ? m->launched_at : s->bound_at;
 }
 

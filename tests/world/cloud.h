@@ -87,7 +87,8 @@ struct cloud_group {
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
-	int64_t changes; /* calls that were accepted */
+	int64_t changes;     /* calls that were accepted */
+	int64_t protections; /* calls that came, of those that protect machines */
 	struct cloud_warm_pool warm;
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;

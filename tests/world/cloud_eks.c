@@ -514,9 +514,10 @@ static void serve_action(struct wire_call *c)
 		set_size(c, g);
 	else if (!strcmp(action, "LaunchInstances"))
 		launch_instances(c, g);
-	else if (!strcmp(action, "SetInstanceProtection"))
+	else if (!strcmp(action, "SetInstanceProtection")) {
+		g->protections += !c->is_again;
 		protect(c);
-	else if (!strcmp(action, "UpdateAutoScalingGroup"))
+	} else if (!strcmp(action, "UpdateAutoScalingGroup"))
 		update_group(c, g);
 	else
 		refuse(c, 400, "InvalidAction");

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* UNDONE: two numbers of another writer's, and one that is under way when it is found out. */
-enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3, PROTECTS = 8 };
+enum { LINES = 400, LINE = 220, ACCEPTED = 512, SIZED = 16, UNDONE = 3, PROTECTS = 16 };
 
 /* What others write within it is one contest. */
 static const millis CONTEST = 30 * MINUTE;
@@ -76,8 +76,8 @@ static struct {
 		millis resized_at; /* by others, of the last one that was looked at */
 		millis lowered_at; /* by others, from a size that had stood; 0: that is over */
 		millis grown_at;
-		millis protected_at[PROTECTS]; /* by turns */
-		size_t protects;
+		int64_t protections; /* calls, a minute before `protects_at` */
+		millis protects_at;
 	} sized[SIZED];
 	struct contest {
 		size_t others;	       /* that set the replicas, too */
@@ -1019,15 +1019,17 @@ static void look_at_pods(const struct cloud_call *c, int64_t machines)
 }
 
 /* Throttling is of the account: whoever asks again and again for what reads do not show yet stops all groups. */
-static void look_at_protects(const struct cloud_call *c)
+static void look_at_protects(const struct cloud_group *g)
 {
-	struct sized *s = sized(c->group);
-	millis *oldest = &s->protected_at[s->protects++ % PROTECTS];
+	struct sized *s = sized(g);
 
-	if (s->protects > PROTECTS && wire_now() - *oldest < MINUTE)
-		laws_break("asks_seldom", "%d calls within %.3f s that protect machines of %s", PROTECTS + 1,
-			   (double)(wire_now() - *oldest) / SECOND, c->group->name);
-	*oldest = wire_now();
+	if (g->protections - s->protections > PROTECTS)
+		laws_break("asks_seldom", "%" PRId64 " calls within a minute that protect machines of %s",
+			   g->protections - s->protections, g->name);
+	if (wire_now() - s->protects_at < MINUTE)
+		return;
+	s->protections = g->protections;
+	s->protects_at = wire_now();
 }
 
 static void before_call(const struct cloud_call *c)
@@ -1045,8 +1047,6 @@ static void before_call(const struct cloud_call *c)
 			   c->asked, c->group->max);
 	if (!c->is_again)
 		look_at_leader(c->from, c->verb);
-	if (!c->is_again && !strcmp(c->verb, "protect"))
-		look_at_protects(c);
 	if (is_owners(c->group, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
@@ -1114,6 +1114,7 @@ void laws_look(void)
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
 		note_size(g);
+		look_at_protects(g);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */
 		if (g->desired > g->max || cloud_awake(g) - cloud_owned(g) - cloud_balancing(g) > g->max)
 			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,

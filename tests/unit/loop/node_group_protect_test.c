@@ -75,6 +75,7 @@ static void machines_are_protected_by_the_first_look(void **state)
 	struct stage_of_test *t = two_run(state);
 
 	protected(t);
+	clock_turn(&t->clock, 15 * SECOND);
 	cloud.exposed = 1;
 	played_add_machine(MACHINE_RUNNING);
 	cloud.desired = 3;

@@ -188,26 +188,54 @@ static void without_any_nothing_happens(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* What was asked of clouds and nodes is known all the same, and recording begins anew. */
-static void where_all_is_later_no_tick_stays(void **state)
+/* What was asked of clouds and nodes is known all the same, and recording begins anew, in the fleet that was in force:
+ * `since` that tick, of a history that was thinned up to tick 100. */
+static void begin_anew(int64_t since)
 {
 	struct error e = { 0 };
+	char query[400];
 
-	(void)state;
 	sql("INSERT INTO launch VALUES ('then', 'spot', 1, 1, '', 400, 1, 9999999999999, NULL, NULL, '');"
-	    "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', '100')");
+	    "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', '100'); DELETE FROM tick WHERE id < 100;"
+	    "DELETE FROM decision WHERE tick < 100");
+	snprintf(query, sizeof query,
+		 "INSERT INTO pool_use SELECT %lld, place, pool FROM pool_use WHERE tick = 0 AND %lld > 0;"
+		 "INSERT INTO group_use SELECT %lld, pool, place, position FROM group_use WHERE tick = 0 AND %lld > 0;"
+		 "INSERT INTO manifest_use SELECT %lld, manifest FROM manifest_use WHERE tick = 0 AND %lld > 0",
+		 (long long)since, (long long)since, (long long)since, (long long)since, (long long)since,
+		 (long long)since);
+	sql(query);
 	now = start;
 	put_aside();
 	assert_true(aside.len > strlen(path));
-	assert_int_equal(count_in(aside.text, "SELECT count(*) FROM tick"), TICKS);
+	assert_int_equal(count_in(aside.text, "SELECT count(*) FROM tick"), TICKS - 100);
 	assert_int_equal(count_in(path, "SELECT count(*) FROM tick"), 0);
+	assert_int_equal(count_in(path, "SELECT count(*) FROM manifest_use"), 1);
+	assert_int_equal(count_in(path, "SELECT (SELECT max(tick) FROM manifest_use) + (SELECT max(tick) FROM pool_use)"
+					" + (SELECT max(tick) FROM group_use)"),
+			 0);
+	assert_true(count_in(path, "SELECT count(*) FROM pool_use") > 0);
 	assert_int_equal(count_in(path, "SELECT asked_at FROM launch WHERE token = 'then'"), now);
 	struct history *h = history_open(path, &e);
 	assert_non_null(h);
 	assert_int_equal(history_next_tick(h), 0);
+	struct history_stretch in_force;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	assert_true(history_stretch_at(h, 0, &a, &in_force, &e));
+	assert_true(in_force.pool_count > 0);
 	history_close(h);
 	assert_int_equal(count_in(path, "SELECT count(*) FROM fact WHERE name = 'kept_from'"), 0);
 	unlink(aside.text);
+}
+
+static void where_all_is_later_no_tick_stays(void **state)
+{
+	static const int64_t since[] = { 0, 50, 100, 400 };
+
+	for (size_t i = 0; i < sizeof since / sizeof *since; i++) {
+		begin_anew(since[i]);
+		assert_int_equal(set_up(state), 0);
+	}
 }
 
 static void where_there_is_no_room_beside_nothing_is_lost(void **state)
