@@ -1023,13 +1023,13 @@ static void look_at_protects(const struct cloud_group *g)
 {
 	struct sized *s = sized(g);
 
+	if (wire_now() - s->protects_at >= MINUTE) {
+		s->protections = g->protections;
+		s->protects_at = wire_now();
+	}
 	if (g->protections - s->protections > PROTECTS)
 		laws_break("asks_seldom", "%" PRId64 " calls within a minute that protect machines of %s",
 			   g->protections - s->protections, g->name);
-	if (wire_now() - s->protects_at < MINUTE)
-		return;
-	s->protections = g->protections;
-	s->protects_at = wire_now();
 }
 
 static void before_call(const struct cloud_call *c)
