@@ -1035,6 +1035,20 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 	g->wanted -= clamp(machines, 0, unclaimed > 0 ? unclaimed : 0);
 }
 
+bool node_group_claim(struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+	bool is_asking = o->token[0] && o->verb == PROVIDER_GROW, is_ending = o->token[0] && o->verb == PROVIDER_CANCEL;
+	int64_t asked = is_asking && o->desired > g->believed.desired ? o->desired : g->believed.desired;
+	int64_t unclaimed = asked - node_group_alive(g) - machines_awaited(g, false);
+
+	if (!g->is_known || is_ending || is_untaken(g) || g->accepted.least < 0 || unclaimed <= 0 ||
+	    g->accepted.least_until <= clock_mono(g->context->clock))
+		return false;
+	g->wanted += g->wanted + removals_counted(g) < asked;
+	return true;
+}
+
 void node_group_set_standby(struct node_group *g, int64_t machines)
 {
 	if (!node_group_is_held(g) && (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY)))

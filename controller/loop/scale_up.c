@@ -298,6 +298,13 @@ void scale_up_rest(struct controller *c, size_t pool)
 	p->unplaced = 0;
 }
 
+/* One that no look shows has no name yet. */
+static bool claim(struct node_group *g, struct start *like)
+{
+	like->machine[0] = '\0';
+	return node_group_claim(g);
+}
+
 /* Machines on their way that were given up, and that no call has named yet, are waited for again before any is bought:
  * the cancel may come too late, and then both would be there. Returns the replicas that these are for. */
 static int64_t cancels_call_off(struct controller *c, size_t pool, int64_t replicas)
@@ -308,7 +315,8 @@ static int64_t cancels_call_off(struct controller *c, size_t pool, int64_t repli
 		size_t group = fleet_of(c)->pools[pool].groups[k];
 		struct start like = start_like(c, pool, k, START_COLD);
 		int64_t each = replicas_on_node(c, pool, group);
-		while (kept < replicas && each > 0 && node_group_call_off(c->groups[group], like.machine)) {
+		while (kept < replicas && each > 0 &&
+		       (node_group_call_off(c->groups[group], like.machine) || claim(c->groups[group], &like))) {
 			int64_t count = replicas - kept < each ? replicas - kept : each;
 			starts_ask(&c->starts, &like, count);
 			kept += count;

@@ -372,6 +372,30 @@ static void what_came_by_an_unknown_call_is_not_bought_again(void **state)
 	}
 }
 
+/* Two were launched, nobody waits for them any more, and no look shows them: they are claimed before others are bought.
+ */
+static void what_comes_and_does_not_show_is_claimed_first(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	played_answer(ERROR_NONE); /* reads show one, as before */
+	starts_drop(&starts, 1);
+	starts_drop(&starts, 0);
+	node_group_give_up(&t->g, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(node_group_claim(&t->g));
+		played_ask_as(t, START_COLD, 1);
+	}
+	assert_false(node_group_claim(&t->g));
+	assert_int_equal(t->g.wanted, 3);
+	starts_drop(&starts, 0);
+	assert_true(node_group_claim(&t->g));
+	clock_turn(&t->clock, LAG_MOST);
+	assert_false(node_group_claim(&t->g)); /* it would show by now */
+}
+
 static bool is_m2(void *user, const char *provider_id)
 {
 	(void)user;
@@ -609,6 +633,7 @@ int main(void)
 		CASE(what_is_given_up_beside_a_removal_is_given_up_whole),
 		CASE(what_was_not_taken_is_asked_for_anew),
 		CASE(what_came_by_an_unknown_call_is_not_bought_again),
+		CASE(what_comes_and_does_not_show_is_claimed_first),
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),
