@@ -19,6 +19,7 @@ static const millis now = INT64_C(1715344335000);
 static struct pool_decision an_ordinary_decision(void)
 {
 	return (struct pool_decision){
+		.confidence_ppm = 1000000,
 		.running_milli = 812000,
 		.waiting_milli = 34500,
 		.waiting_now = 31,
@@ -93,6 +94,12 @@ static void a_decision_is_told_in_sentences(void **state)
 		" the objective. 120 requests arrived. Late is what waits longer than 2s.");
 	assert_string_equal(part(&e, "Held by"),
 			    "The budget of $15.00 an hour; after this plan the pool costs $14.52.");
+	plan.decision.signals = SIGNALS_PARTIAL;
+	plan.decision.confidence_ppm = 875000;
+	e = explain_decision(&x, &a);
+	assert_non_null(strstr(part(&e, "Seen"),
+			       "Not all of the signals can be relied on. 87.5 % of the readings came and "
+			       "add up. 9 replicas are ready"));
 	arena_release(&a);
 }
 
