@@ -1009,20 +1009,20 @@ int64_t node_group_grow(struct node_group *g, int64_t machines)
 	return machines;
 }
 
+/* The cloud was busy with another: it is asked for again, or for less. */
+static bool is_untaken(const struct node_group *g)
+{
+	return g->operation.is_sent && !g->operation.may_be_taken && !g->is_changing;
+}
+
 int64_t node_group_unasked(const struct node_group *g)
 {
-	bool is_asking = g->operation.token[0] && g->operation.verb == PROVIDER_GROW;
+	bool is_asking = g->operation.token[0] && g->operation.verb == PROVIDER_GROW && !is_untaken(g);
 	int64_t asked = is_asking ? g->operation.desired : g->seen.desired;
 
 	if (asked < g->believed.desired)
 		asked = g->believed.desired;
 	return g->wanted + removals_counted(g) - asked;
-}
-
-/* The cloud was busy with another: it is asked for again, or for less. */
-static bool is_untaken(const struct node_group *g)
-{
-	return g->operation.is_sent && !g->operation.may_be_taken && !g->is_changing;
 }
 
 void node_group_give_up(struct node_group *g, int64_t machines)
