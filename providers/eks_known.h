@@ -53,7 +53,8 @@ struct eks_known {
 	struct error end_trouble;
 };
 
-/* The entry of a settings text of the manifest: few, and kept until the end. */
+/* The entry of a settings text of the manifest, and by which name it was asked for last: few, and kept until the end.
+ */
 struct eks_known *eks_known_of(struct eks_known **list, const char *settings, const char *group);
 void eks_known_release(struct eks_known *list);
 /* Nothing is known of its node group. */

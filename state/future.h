@@ -11,7 +11,8 @@
 
 /*
  * Keeps the whole file under another name, which is appended to `aside`, and takes what is later than `now` out of the
- * one that goes on: ticks, and sums of hours. Without any `aside` stays empty. Purchases stay, whatever their time.
- * Nobody may have it open. False, with the file as it was, when there is no room for both.
+ * one that goes on: ticks, and sums of hours. Without any `aside` stays empty. Launches and drains stay, as of `now`,
+ * and where no tick does the fleet that was in force last. Nobody may have it open. False, with the file as it was,
+ * when there is no room for both.
  */
 bool history_put_future_aside(const char *path, millis now, struct buf *aside, struct error *e) MUST_USE;

@@ -29,7 +29,7 @@ void clock_skew_check(struct controller *c);
 void clock_skew_keep(struct controller *c);
 /* With the history: without the server's word its end is believed, and time goes on from there. */
 void clock_skew_begin(struct controller *c);
-/* Before each tick. */
+/* Before whatever takes the time: ticks, decisions between them, and what acts on a plan. As often as one likes. */
 void clock_skew_follow(struct controller *c);
 /* The server has told another time for a while. */
 bool clock_skew_is_wrong(const struct controller *c);

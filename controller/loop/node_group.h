@@ -271,9 +271,6 @@ static inline bool node_group_is_raised(const struct node_group *g)
 	return clock_mono(g->context->clock) < g->raised_until;
 }
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
-/* Of the machines that the cloud was asked for, and that no look shows yet, one that nobody waits for any more is
- * wished again: it comes, and another in its place would be bought twice. False: there is none. */
-bool node_group_claim(struct node_group *g);
 int64_t node_group_unasked(const struct node_group *g);
 /* Of the machines that the cloud was asked for, and that no look shows yet, one that nobody waits for any more is
  * wished again: it comes, and another in its place would be bought twice. False: there is none. */

@@ -222,6 +222,17 @@ static bool two_are_bought(void)
 	return od->bought >= had + 2;
 }
 
+/* As stages take: nothing was measured by two clocks. */
+static void assert_lead_times(int who)
+{
+	const struct pool_decision *d = &replica_published(who)->plan->pools[0].decision;
+
+	assert_in_range(d->lead_cold_p50, 2 * MINUTE, 5 * MINUTE);
+	assert_in_range(d->lead_cold_p95, 3 * MINUTE, 8 * MINUTE);
+	assert_int_equal(d->overdue, 0);
+	assert_false(world_event_told("NodeStuck"));
+}
+
 /* The API server's clock, which ours follows, and the cloud's are so far apart; a restart finds machines on their way,
  * whose launches only the cloud tells of. */
 static void adopt_beside(millis ahead)
@@ -236,11 +247,7 @@ static void adopt_beside(millis ahead)
 	replica_kill(0);
 	replica_start(0, &alone);
 	run(12 * MINUTE);
-	const struct pool_decision *d = &replica_published(0)->plan->pools[0].decision;
-	assert_in_range(d->lead_cold_p50, 2 * MINUTE, 5 * MINUTE);
-	assert_in_range(d->lead_cold_p95, 3 * MINUTE, 8 * MINUTE);
-	assert_int_equal(d->overdue, 0);
-	assert_false(world_event_told("NodeStuck"));
+	assert_lead_times(0);
 }
 
 static void a_server_ahead_of_the_cloud_spoils_no_lead_time(void **state)
@@ -412,11 +419,7 @@ static void lead_beside(millis ahead)
 	until(one_leads, MINUTE, "the other leads");
 	run(12 * MINUTE);
 	assert_now(replica_published(1)->snapshot->now);
-	const struct pool_decision *d = &replica_published(1)->plan->pools[0].decision;
-	assert_in_range(d->lead_cold_p50, 2 * MINUTE, 5 * MINUTE);
-	assert_in_range(d->lead_cold_p95, 3 * MINUTE, 8 * MINUTE);
-	assert_int_equal(d->overdue, 0);
-	assert_false(world_event_told("NodeStuck"));
+	assert_lead_times(1);
 }
 
 static void a_follower_hours_behind_leads_in_the_true_time(void **state)
