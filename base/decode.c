@@ -749,7 +749,8 @@ static bool read_value(struct reader *r, const struct decode_node *n, struct tar
 bool decode_record(const struct decode_plan *p, const char *text, size_t len, struct arena *a, void *record,
 		   struct error *e)
 {
-	struct reader r = { .start = text, .p = text, .end = text + len, .arena = a, .e = e };
+	const char *from = text ? text : "";
+	struct reader r = { .start = from, .p = from, .end = from + len, .arena = a, .e = e };
 
 	memset(record, 0, p->spec->size);
 	if (!read_record(&r, p, record))

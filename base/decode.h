@@ -86,7 +86,8 @@ void decode_plan_free(struct decode_plan *p); /* takes NULL */
 
 /*
  * One whole JSON value into `record` (spec->size bytes, zeroed here). Texts, lists and maps live in the arena. Errors
- * are ERROR_INVALID: "metadata>name: found 3; allowed: text (byte 17)"; the record is then in no defined state.
+ * are ERROR_INVALID: "metadata>name: found 3; allowed: text (byte 17)"; the record is then in no defined state. A NULL
+ * text, of an empty answer or an absent FIELD_RAW, is an empty one.
  */
 bool decode_record(const struct decode_plan *p, const char *text, size_t len, struct arena *a, void *record,
 		   struct error *e) MUST_USE;

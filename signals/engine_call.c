@@ -158,7 +158,7 @@ static void ask(struct engine_call *c, const char *path, const char *body, milli
 static bool decode(struct engine_call *c, const struct record_spec *spec, void *out, struct error *e)
 {
 	struct decode_plan *plan = decode_plan_new(spec);
-	bool ok = decode_record(plan, c->answer.text ? c->answer.text : "", c->answer.len, &c->arena, out, e) ||
+	bool ok = decode_record(plan, c->answer.text, c->answer.len, &c->arena, out, e) ||
 		  error_wrap(e, "%s", c->url.text);
 
 	decode_plan_free(plan);

@@ -71,7 +71,7 @@ static const struct record_spec thing_items = { "items[]", sizeof(struct thing),
 static bool decode_thing(const char *text, struct arena *a, struct thing *out, struct error *e)
 {
 	struct decode_plan *plan = decode_plan_new(&thing_record);
-	bool ok = decode_record(plan, text, strlen(text), a, out, e);
+	bool ok = decode_record(plan, text, text ? strlen(text) : 0, a, out, e);
 
 	decode_plan_free(plan);
 	return ok;
@@ -177,6 +177,7 @@ static void mistakes_name_the_path(void **state)
 		{ "{\"other\":tru}", "other: found 'tru'" },
 		{ "{\"other\":}", "other: found nothing" },
 		{ "", "found the end; allowed: a value (byte 0)" },
+		{ NULL, "found the end; allowed: a value (byte 0)" },
 	};
 
 	(void)state;
@@ -186,7 +187,8 @@ static void mistakes_name_the_path(void **state)
 		struct error e = { 0 };
 		if (decode_thing(cases[i].text, &a, &t, &e) || e.kind != ERROR_INVALID ||
 		    !strstr(e.message, cases[i].message))
-			fail_msg("%s: got '%s', not '%s'", cases[i].text, e.message, cases[i].message);
+			fail_msg("%s: got '%s', not '%s'", cases[i].text ? cases[i].text : "NULL", e.message,
+				 cases[i].message);
 	}
 }
 
