@@ -54,7 +54,7 @@ def standby(s):
     last, wakes = last_tick(s, controller), first_wakes(s, controller)
     controller.start()
     s.expect('and so does the first one after a restart', lambda: never_ran(s, controller, last) > 0)
-    cloud.more(4, 900)
+    cloud.more(4, 3600)
     s.expect('it is woken as one that had never run, and serves', lambda: first_wakes(s, controller) > wakes, 3600)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
