@@ -173,6 +173,14 @@ static bool is_end(int (*name)(int fd, struct sockaddr *at, socklen_t *len), int
 	       strcmp(text, ip) == 0;
 }
 
+/* Should the process die meanwhile: then the kernel forgets what waits in the buffer, and does not send it on. */
+static void forget_at_end(int fd, bool is_on)
+{
+	const struct linger at_once = { .l_onoff = is_on, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 bool fence_hold(struct fence *f, const struct fence_ends *ends, const void *owner)
 {
 	fence_let_go(f, owner);
@@ -181,6 +189,7 @@ bool fence_hold(struct fence *f, const struct fence_ends *ends, const void *owne
 		if (p->fd < 0 || !is_end(getsockname, p->fd, ends->ip, ends->port) ||
 		    !is_end(getpeername, p->fd, ends->peer_ip, ends->peer_port))
 			continue;
+		forget_at_end(p->fd, true);
 		p->owner = owner;
 		p->is_held = 1;
 		return true;
@@ -194,6 +203,7 @@ void fence_let_go(struct fence *f, const void *owner)
 
 	if (!p)
 		return;
+	forget_at_end(p->fd, false);
 	p->is_held = 0;
 	p->owner = NULL;
 }

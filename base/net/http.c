@@ -48,6 +48,7 @@ struct http_transfer {
 	bool is_due;	   /* in `due` */
 	bool is_settled;   /* request->error says how; nothing from libcurl counts any more */
 	bool was_let_go;   /* a byte of it may have left */
+	bool was_cut;	   /* its connection closed then, and libcurl would send it again */
 	bool is_streaming; /* a 2xx answer for on_chunk */
 	LIST_ENTRY(http_transfer) link;
 	STAILQ_ENTRY(http_transfer) next_due;
@@ -171,8 +172,9 @@ static int close_socket(void *user, curl_socket_t fd)
 }
 
 /*
- * The last look before bytes of a request may leave, over a new connection, a kept one, and when it is sent again. The
- * socket is held first: from then on the kernel looks.
+ * The last look before bytes of a request may leave, over a new connection, a kept one, and when libcurl would send it
+ * again, as a kept one closed without an answer: a write may have been done by then. The socket is held first: from
+ * then on the kernel looks.
  */
 static int on_connected(void *user, char *peer_ip, char *ip, int peer_port, int port)
 {
@@ -181,6 +183,9 @@ static int on_connected(void *user, char *peer_ip, char *ip, int peer_port, int 
 	const struct fence_ends ends = { .ip = ip, .peer_ip = peer_ip, .port = port, .peer_port = peer_port };
 
 	if (t->is_settled)
+		return CURL_PREREQFUNC_ABORT;
+	t->was_cut = t->request->is_write && t->was_let_go;
+	if (t->was_cut)
 		return CURL_PREREQFUNC_ABORT;
 	if (t->request->is_write && (!fence_hold(fence, &ends, t) || fence_is_over(fence)))
 		return CURL_PREREQFUNC_ABORT;
@@ -366,8 +371,9 @@ static void set_late(struct http_transfer *t)
 	struct http_request *r = t->request;
 
 	error_set(&r->error, ERROR_UNAVAILABLE, "%s: %s", transfer_shown(r).text,
-		  t->was_let_go ? "the time to write ran out on its way; it may have been done"
-				: "not sent: the time to write ran out");
+		  t->was_cut	  ? "the connection closed before an answer; it may have been done"
+		  : t->was_let_go ? "the time to write ran out on its way; it may have been done"
+				  : "not sent: the time to write ran out");
 }
 
 static bool was_refused(CURL *easy, CURLcode code)
@@ -402,6 +408,8 @@ static void transfer_failed(struct http_transfer *t, CURLcode code)
 		error_set(&r->error, ERROR_AUTH, "%s: %s (%s)", call.text, trouble, problem);
 	else
 		error_set(&r->error, kind_of(code), "%s: %s", call.text, problem);
+	if (r->is_write && t->was_let_go && r->error.kind == ERROR_INVALID) /* what came of it nobody can read */
+		r->error.kind = ERROR_UNAVAILABLE;
 }
 
 static void put_due(struct http_transfer *t)

@@ -6,7 +6,8 @@
  * inside http_start(). Its memory belongs to the caller until then. Any HTTP
  * answer is a success here, whatever its status; redirects are not followed.
  * A request over a kept connection that proves dead before a byte came back
- * is sent once more: what must not happen twice carries a token of its own.
+ * is sent once more; one that writes is not, as it may have been done, and
+ * ends as ERROR_UNAVAILABLE. So does one whose answer nobody can read.
  * What was cancelled sends nothing more: its connection is gone when the call
  * returns. Requests that write are sent only until http_write_until(), and at
  * that time the kernel resets the connections of those under way.

@@ -1,14 +1,19 @@
 /* A kernel that gives no timer, or does not set it: what then is written, and told. */
 #include "base/log.h"
+#include "base/net/fence.h"
 #include "base/net/loop.h"
 #include "tests/unit/net/http_calls.h"
 #include "tests/unit/net/scripted_peer.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -100,11 +105,55 @@ static void where_the_kernel_does_not_set_it_nothing_is_written(void **state)
 	without(false, true);
 }
 
+static int connect_to(int listener, struct fence_ends *ends)
+{
+	static char ip[] = "127.0.0.1";
+	struct sockaddr_in at, own;
+	socklen_t len = sizeof at, own_len = sizeof own;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &own_len), 0);
+	*ends = (struct fence_ends){
+		.ip = ip, .peer_ip = ip, .port = ntohs(own.sin_port), .peer_port = ntohs(at.sin_port)
+	};
+	return fd;
+}
+
+/* As when the process dies in the middle of a write: its peer gets a reset, and not the rest. */
+static void what_is_held_is_not_sent_on_after_its_end(void **state)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct fence *f = fence_open();
+	struct fence_ends ends;
+	char byte;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&here, sizeof here), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	for (int is_held = 0; is_held < 2; is_held++) {
+		int fd = connect_to(listener, &ends), peer = accept(listener, NULL, NULL);
+		assert_true(fence_know(f, fd));
+		assert_true(fence_hold(f, &ends, f));
+		if (!is_held)
+			fence_let_go(f, f);
+		close(fd);
+		assert_int_equal(recv(peer, &byte, 1, 0), is_held ? -1 : 0);
+		fence_forget(f, fd);
+		close(peer);
+	}
+	close(listener);
+	fence_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_the_kernel_gives_no_timer_nothing_is_written),
 		cmocka_unit_test(where_the_kernel_does_not_set_it_nothing_is_written),
+		cmocka_unit_test(what_is_held_is_not_sent_on_after_its_end),
 	};
 
 	log_set_up(&(struct log_setup){ .least = LEVEL_ERROR, .write = listen_to_log });

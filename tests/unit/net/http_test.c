@@ -125,6 +125,10 @@ static void answers_that_make_no_sense_are_told_apart(void **state)
 		assert_memory_equal(c.message, "GET http://127.0.0.1:", 21);
 		assert_null(strstr(c.message, "s3cret"));
 		assert_int_equal(c.response_len, 0);
+		c = call_to(NULL); /* what it says of a write nobody knows */
+		c.r.is_write = true;
+		free(exchange(&c, "/", cases[i].answer, cases[i].last));
+		assert_int_equal(c.kind, ERROR_UNAVAILABLE);
 	}
 }
 
@@ -508,6 +512,33 @@ static void a_dead_kept_connection_is_replaced(void **state)
 	free(peer_close(p));
 }
 
+/* It had the whole of it, and may have done it. */
+static void a_write_is_not_sent_again(void **state)
+{
+	static const char answer[] = OK "Content-Length: 2\r\n\r\nhi";
+	const struct peer_step script[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },	  { PEER_SEND, answer },
+					    { PEER_READ, NULL },   { PEER_ACCEPT, NULL }, { PEER_READ, NULL },
+					    { PEER_SEND, answer }, { PEER_END, NULL } };
+	struct scripted_peer *p = peer_open(script);
+	struct call c = call_to(peer_url(p));
+
+	(void)state;
+	c.r.method = "POST";
+	c.r.body = "x";
+	c.r.body_len = 1;
+	c.r.is_write = true;
+	c.then = start_once_more;
+	call_run(&c);
+	assert_int_equal(c.done, 2);
+	assert_int_equal(c.kind, ERROR_UNAVAILABLE);
+	assert_non_null(strstr(c.message, "the connection closed before an answer; it may have been done"));
+	char *seen = peer_close(p), *first = strstr(seen, "POST / ");
+	first = strstr(first + 1, "POST / ");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "POST / "));
+	free(seen);
+}
+
 static void freed(struct http_request *r)
 {
 	*(int *)r->user += 1;
@@ -602,6 +633,7 @@ int main(void)
 		cmocka_unit_test(a_call_may_start_anew_inside_done),
 		cmocka_unit_test(a_proxy_is_used_where_one_is_told),
 		cmocka_unit_test(a_dead_kept_connection_is_replaced),
+		cmocka_unit_test(a_write_is_not_sent_again),
 		cmocka_unit_test(a_call_may_be_freed_inside_done),
 		cmocka_unit_test(too_many_at_once_are_refused),
 		cmocka_unit_test(statuses_have_kinds),
