@@ -1056,6 +1056,12 @@ static void refused(struct eks_call *x, const struct error *cause)
 	finish(x);
 }
 
+/* It said yes to a change, whose answer is read: what came of it a look tells, too. */
+static bool changes_something(const struct step *s)
+{
+	return s == &launch || s == &config || s == &config_if_free;
+}
+
 static void on_answer(struct aws_call *r)
 {
 	struct eks_call *x = r->user;
@@ -1071,6 +1077,8 @@ static void on_answer(struct aws_call *r)
 	bool is_read = e.kind == ERROR_NONE && (!s->read || s->read(x, &e));
 	if (r->error.kind == ERROR_NONE && !is_read)
 		error_wrap(&e, "answer");
+	if (r->error.kind == ERROR_NONE && !is_read && e.kind == ERROR_INVALID && changes_something(s))
+		e.kind = ERROR_UNAVAILABLE;
 	if (!is_read && is_of_ec2(x) && x->base.call->verb == PROVIDER_DESCRIBE) {
 		known_of(x)->end_trouble = e;
 		if (!x->reservation)

@@ -160,13 +160,16 @@ static bool brings_back(const struct accepted *a, const struct group_description
 	return false;
 }
 
+/* What failed to launch since the call lowers the size again, by so many machines, where nothing launches them anew. */
 static bool has_failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
 {
+	int64_t failed = 0;
+
 	for (size_t i = 0; i < d->failure_count; i++)
 		if (d->failures[i].id > last_failure &&
 		    (d->failures[i].at <= 0 || d->failures[i].at + CLOCKS_APART >= a->at))
-			return true;
-	return false;
+			failed += d->failures[i].count;
+	return failed > 0 && !d->replaces_lost && (a->least < 0 || d->desired + d->standby + failed >= a->least);
 }
 
 bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure)

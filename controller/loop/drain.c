@@ -28,7 +28,8 @@ enum {
 	DRAIN_IS_UNSEEN = -2,
 	DRAIN_IS_NOT_REPLACED = -3,
 	DRAIN_HAS_QUEUE = -4,
-	DRAIN_IS_NEW = -5
+	DRAIN_IS_NEW = -5,
+	DRAIN_IS_UNSURE = -6
 };
 
 /* What holds who serves. */
@@ -36,6 +37,8 @@ static const struct {
 	const char *name, *why;
 } wait_words[] = {
 	[-DRAIN_IS_BLIND] = { "signals-stale", "nothing is known of the pool; what serves there is not asked to go" },
+	[-DRAIN_IS_UNSURE] = { "signals-partial",
+			       "too little is known of the pool; what serves there is not asked to go" },
 	[-DRAIN_HAS_QUEUE] = { "queue", "requests wait; what serves there is not asked to go" },
 	[-DRAIN_IS_NEW] = { "unread", "what serves there since a moment ago was not decided with yet" },
 };
@@ -766,19 +769,18 @@ static bool has_settled(const struct drain *d)
  * DRAIN_PATIENCE does. */
 static const millis OWNER_ENDS = 25 * MINUTE;
 
-/* It is recommended to go, and another was launched in its place: to end it here, too, would lower the size, and the
+/* Another was launched beyond the size in the place of one: to end this one here, too, would lower the size, and the
  * cloud would end the other one for that. */
-static bool ends_by_its_owner(const struct drain *d, const struct node *n)
+static bool ends_by_its_owner(const struct drain *d)
 {
 	const struct controller *c = d->controller;
 	const struct node_group *g = c->groups[d->group];
 
-	return n->interruption == NODE_REBALANCED && node_group_alive(g) > g->seen.desired &&
-	       clock_mono(c->clock) - d->since < OWNER_ENDS;
+	return node_group_alive(g) > g->seen.desired && clock_mono(c->clock) - d->since < OWNER_ENDS;
 }
 
 /* The machine has nothing left that we may not end. */
-static void emptied(struct drain *d, const struct node *n)
+static void emptied(struct drain *d)
 {
 	struct controller *c = d->controller;
 	struct node_group *g = c->groups[d->group];
@@ -787,7 +789,7 @@ static void emptied(struct drain *d, const struct node *n)
 		go_to(d, DRAIN_LEND);
 		return;
 	}
-	if (ends_by_its_owner(d, n))
+	if (ends_by_its_owner(d))
 		return;
 	row_release(d);
 	go_to(d, DRAIN_REMOVE);
@@ -848,7 +850,7 @@ static void empty(struct drain *d, const struct node *n)
 	else if (!evict(d, n))
 		d->is_read_empty = false;
 	else if (has_settled(d) && (d->fate == FATE_LEND || d->is_read_empty))
-		emptied(d, n);
+		emptied(d);
 	else if (has_settled(d))
 		read_pods(d);
 }
@@ -932,7 +934,11 @@ static bool must_wait(struct drain *d, const struct node *n)
 	if (d->step > DRAIN_EVICT || will_go(c, n) || !replicas_serving(c, n, d->pool))
 		return false;
 	const struct live_pool *p = c->pools[d->pool];
-	int reason = p->is_blind ? DRAIN_IS_BLIND : p->has_queue ? DRAIN_HAS_QUEUE : is_unread(d, n) ? DRAIN_IS_NEW : 0;
+	int reason = p->is_blind       ? DRAIN_IS_BLIND
+		     : p->is_unsure    ? DRAIN_IS_UNSURE
+		     : p->has_queue    ? DRAIN_HAS_QUEUE
+		     : is_unread(d, n) ? DRAIN_IS_NEW
+				       : 0;
 	if (!reason)
 		return false;
 	if (d->last_reason != reason)

@@ -382,8 +382,7 @@ static void note_accepted(struct node_group *g, const struct provider_call *c, i
 {
 	const struct operation *o = &g->operation;
 	bool is_done = c->error.kind == ERROR_NONE;
-	bool may_have_been = (c->error.kind != ERROR_CONFLICT || c->launched) &&
-			     (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
+	bool may_have_been = o->may_be_taken && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
 	if (!is_done && !launched && !c->ended_count && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
@@ -422,15 +421,18 @@ static void changed(struct provider_call *c)
 	struct node_group *g = c->user;
 	struct error why = c->error;
 	bool is_cut = why.kind == ERROR_CANCELLED && !g->is_stopped;
-	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
-		       why.kind == ERROR_CONFLICT || is_cut || c->ended_count;
+	bool is_unheard = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || is_cut;
+	/* A refusal says nothing of an attempt before it, whose answer was lost: a look does. */
+	bool was_unheard = c->verb == PROVIDER_GROW && why.kind != ERROR_NONE && g->operation.may_be_taken;
+	bool is_lost = is_unheard || was_unheard || why.kind == ERROR_THROTTLED || why.kind == ERROR_CONFLICT ||
+		       c->ended_count;
 	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
 
 	g->is_changing = false;
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = g->operation.trouble = why;
-	g->operation.may_be_taken |= why.kind != ERROR_CONFLICT || c->ended_count || c->launched;
+	g->operation.may_be_taken |= why.kind == ERROR_NONE || is_unheard || c->ended_count || c->launched;
 	g->outdated = c->is_outdated ? g->outdated + 1 : 0;
 	bool is_outdated = c->is_outdated && g->outdated <= OUTDATED_MOST;
 	if (g->context->called)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "controller/loop/growth.h"
 #include "state/contention_record.h"
 
 #include <stdlib.h>
@@ -253,78 +254,6 @@ static void tell_pools(struct node_group *g, const struct event_input *like)
 		e.group = (int64_t)users->items[i].position;
 		starts_add_event(g->context->starts, users->items[i].pool, &e);
 	}
-}
-
-/* --- how fast a group may grow --- */
-
-static const int64_t MILLI = 1000;
-
-/* The whole of a group once in GROWTH_SPAN: what is bought faster than that does not last, or nobody wants it. */
-static int64_t allowance(const struct node_group *g)
-{
-	int64_t most = group_spec_of(g)->max_nodes + group_spec_of(g)->standby_max_nodes;
-
-	return most > GROWTH_LEAST ? most : GROWTH_LEAST;
-}
-
-static void hold(struct node_group *g, int64_t machines, const char *what)
-{
-	if (machines <= 0)
-		return;
-	g->growth.held += machines;
-	g->growth.held_until = clock_mono(g->context->clock) + GROWTH_SPAN;
-	log_error("growth-held", LOG_S("group", group_spec_of(g)->name), LOG_I("machines", machines),
-		  LOG_S("why", what), LOG_END);
-}
-
-int64_t node_group_allow(struct node_group *g, int64_t machines)
-{
-	struct growth *w = &g->growth;
-	millis now = clock_mono(g->context->clock), passed = now - w->at;
-
-	if (g->context->is_barred)
-		return machines; /* a dry run wishes the same again and again, and buys nothing */
-	if (passed >= GROWTH_SPAN)
-		w->level_milli = 0;
-	else if (passed > 0)
-		w->level_milli -= allowance(g) * MILLI * passed / GROWTH_SPAN;
-	w->level_milli = w->level_milli > 0 ? w->level_milli : 0;
-	w->at = now;
-	int64_t room = allowance(g) - (w->level_milli + MILLI - 1) / MILLI, granted = least_of(machines, room);
-	if (granted < 0)
-		granted = 0;
-	hold(g, machines - granted, "more machines within five minutes than the group may ever have");
-	w->level_milli += granted * MILLI;
-	return granted;
-}
-
-/* What was allowed and not bought does not count. */
-static void give_back(struct node_group *g, int64_t machines)
-{
-	struct growth *w = &g->growth;
-
-	w->level_milli -= machines * MILLI;
-	w->level_milli = w->level_milli > 0 ? w->level_milli : 0;
-}
-
-/* The size that may be asked for at the very last: by the manifest in force, the cloud's own bounds, and the budgets.
- */
-static int64_t gate_clamp(struct node_group *g, enum provider_verb verb, int64_t desired)
-{
-	bool is_standby = verb == PROVIDER_STANDBY;
-	int64_t present = is_standby ? g->seen.standby : g->seen.desired;
-	int64_t most = is_standby ? node_group_standby_most(g) : most_machines(g);
-
-	if ((verb != PROVIDER_GROW && !is_standby) || desired <= present)
-		return desired;
-	/* What is wished counts as asked for there: fewer than none are left when it is too much. */
-	int64_t left = g->context->affordable ? g->context->affordable(g->context->user, g->index) : 0;
-	int64_t over = left < 0 ? -left : 0;
-	int64_t clamped = least_of(least_of(desired, most), desired - over);
-	if (clamped < present)
-		clamped = present;
-	hold(g, desired - clamped, "more than the manifest in force or its budget allows");
-	return clamped;
 }
 
 /* --- machines and the starts on them --- */
@@ -1004,7 +933,7 @@ int64_t node_group_grow(struct node_group *g, int64_t machines)
 		machines = room;
 	if (machines <= 0)
 		return 0;
-	machines = node_group_allow(g, machines);
+	machines = growth_allow(g, machines);
 	g->wanted += machines;
 	return machines;
 }
@@ -1041,9 +970,10 @@ bool node_group_claim(struct node_group *g)
 	bool is_asking = o->token[0] && o->verb == PROVIDER_GROW, is_ending = o->token[0] && o->verb == PROVIDER_CANCEL;
 	int64_t asked = is_asking && o->desired > g->believed.desired ? o->desired : g->believed.desired;
 	int64_t unclaimed = asked - node_group_alive(g) - machines_awaited(g, false);
+	bool is_shown = g->accepted.least < 0 || g->accepted.least_until <= clock_mono(g->context->clock);
+	bool is_open = is_asking && (g->is_changing || o->is_uncertain); /* its answer is still to come, or was lost */
 
-	if (!g->is_known || is_ending || is_untaken(g) || g->accepted.least < 0 || unclaimed <= 0 ||
-	    g->accepted.least_until <= clock_mono(g->context->clock))
+	if (!g->is_known || is_ending || is_untaken(g) || (is_shown && !is_open) || unclaimed <= 0)
 		return false;
 	g->wanted += g->wanted + removals_counted(g) < asked;
 	return true;
@@ -1086,7 +1016,8 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 {
 	bool is_standby = verb == PROVIDER_STANDBY;
 	int64_t present = is_standby ? g->believed.standby : g->believed.desired;
-	int64_t allowed = gate_clamp(g, verb, desired), over = desired - allowed;
+	int64_t most = is_standby ? node_group_standby_most(g) : most_machines(g);
+	int64_t allowed = growth_clamp(g, verb, desired, most), over = desired - allowed;
 
 	if (over > 0) {
 		refuse_starts(g, is_standby, over, ERROR_QUOTA);
@@ -1218,9 +1149,15 @@ static void refuse_unseen(struct node_group *g, int64_t machines)
 	u->told_until = clock_mono(g->context->clock) + UNSEEN_TOLD;
 	log_warn("size-unseen", LOG_S("group", group_spec_of(g)->name), LOG_I("asked", g->operation.desired),
 		 LOG_I("shown", g->seen.desired), LOG_I("machines", machines), LOG_S("operation", u->token), LOG_END);
-	give_back(g, machines);
+	growth_give_back(g, machines);
 	refuse_starts(g, false, machines, ERROR_UNAVAILABLE);
 	wish(g, g->wanted - machines);
+}
+
+/* What the cloud does not give up takes the place of what was wished since. */
+static void come_after_all(struct node_group *g, int64_t machines)
+{
+	g->wanted += clamp(g->seen.desired - g->wanted - removals_counted(g), 0, machines);
 }
 
 bool node_group_take_effect(struct node_group *g, bool *is_seen)
@@ -1242,7 +1179,7 @@ bool node_group_take_effect(struct node_group *g, bool *is_seen)
 		int64_t did = clamp(g->seen.desired - b->desired, o->change - spared(g), 0);
 		b->desired += did;
 		contention_ours(&g->contention, did - (int64_t)o->id_count, clock_mono(g->context->clock));
-		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
+		come_after_all(g, did - o->change);
 		removals_left_alone(g, false);
 	}
 	return true;
@@ -1262,7 +1199,7 @@ bool node_group_asks_less(struct node_group *g)
 
 	if (g->operation.verb != PROVIDER_GROW || !is_untaken(g) || less <= 0)
 		return false;
-	give_back(g, less < g->operation.change ? less : g->operation.change);
+	growth_give_back(g, less < g->operation.change ? less : g->operation.change);
 	return true;
 }
 
@@ -1271,7 +1208,7 @@ void node_group_call_back(struct node_group *g)
 	int64_t change = g->operation.change, did = clamp(g->seen.desired - g->believed.desired, 0, change);
 
 	g->believed.desired += did;
-	give_back(g, change - did);
+	growth_give_back(g, change - did);
 	wish(g, g->wanted - (change - did));
 }
 
@@ -1287,10 +1224,12 @@ void node_group_unwish(struct node_group *g, enum error_kind why, int64_t did)
 	if (o->change > 0)
 		refuse_starts(g, is_standby, o->change - did, why);
 	if (o->verb == PROVIDER_GROW && why != ERROR_TIMEOUT && why != ERROR_CANCELLED)
-		give_back(g, o->change - did);
+		growth_give_back(g, o->change - did);
 	*believed += did;
 	if (is_standby)
 		wish_standby(g, g->standby_wanted - (o->change - did));
+	else if (o->change < 0)
+		come_after_all(g, did - o->change);
 	else
 		wish(g, g->wanted - (o->change - did));
 	removals_left_alone(g, true);

@@ -81,7 +81,7 @@ struct operation {
 	int attempts;
 	millis begun_at, sent_at; /* clock_now; sent: last */
 	bool is_sent, is_uncertain;
-	bool may_be_taken;    /* an attempt was not refused for certain */
+	bool may_be_taken;    /* an attempt was accepted, at least in part, or its answer was lost */
 	struct error trouble; /* of its last attempt */
 };
 
@@ -235,8 +235,6 @@ bool node_group_can(const struct node_group *g, unsigned abilities);
 
 /* Machines more than are asked for (never above the manifest's and the cloud's max); returns how many it will be. */
 int64_t node_group_grow(struct node_group *g, int64_t machines);
-/* Machines that may be bought now of so many. */
-int64_t node_group_allow(struct node_group *g, int64_t machines);
 /* Somebody else began an operation there that goes on: an update, say. Which; NULL: none. */
 static inline const char *node_group_busy_with(const struct node_group *g)
 {

@@ -196,6 +196,7 @@ static void note_changes(struct controller *c)
 		p->requests.started += d->started == ABSENT ? 0 : d->started;
 		p->requests.late += d->late == ABSENT ? 0 : d->late;
 		p->is_blind = d->signals >= SIGNALS_STALE;
+		p->is_unsure = !runs_work(c, i) && d->signals == SIGNALS_PARTIAL;
 		p->has_queue = !runs_work(c, i) && d->slots_milli > 0 && d->waiting_milli >= d->slots_milli;
 		p->seen_at = c->snapshot.now;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);

@@ -3,6 +3,7 @@
 #include "controller/web/published.h"
 #include "controller/policy/snapshot.h"
 #include "controller/policy/pool.h"
+#include "providers/provider.h"
 #include "tests/world/autoscaler.h"
 #include "tests/world/lines.h"
 #include "tests/world/services.h"
@@ -91,7 +92,7 @@ static struct {
 		int64_t pods;
 		millis at;
 	} asked_for[WORLD_APPS]; /* the most pods that there were within ASKED_FOR, of apps whose pods are the work */
-	int64_t ordered_before, whole_before; /* whole: of the machines that are named */
+	int64_t ordered_before, whole_before, standing_before; /* whole, standing by: of the machines that are named */
 } laws;
 
 static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -893,17 +894,21 @@ static void note_row(const struct cloud_call *c, const char *row, const char *wh
 }
 
 /* What is done is written down first: to be found in what a process leaves behind, by its token where the cloud is told
- * that, else by whom it ends or what size it raises the group to. A node group may have been renamed since. */
+ * that, else by whom it ends or what size it raises the group to; machines that stand by and end are a smaller stock. A
+ * node group may have been renamed since. */
 static void note_accepted(const struct cloud_call *c)
 {
-	char size[24];
+	char size[24], standby[24];
 
 	/* Protection buys and ends nothing: what is to be protected is found by looking. */
 	if (c->status != 202 || c->is_again || !strcmp(c->verb, "protect"))
 		return;
 	snprintf(size, sizeof size, "%" PRId64, c->asked);
+	snprintf(standby, sizeof standby, "%d", PROVIDER_STANDBY);
 	if (*c->token)
 		note_row(c, "SELECT 1 FROM launch WHERE instr(?, token) = 1", c->token);
+	else if (!strcmp(c->verb, "remove") && laws.standing_before == (int64_t)c->id_count)
+		note_row(c, "SELECT 1 FROM launch WHERE verb = CAST(? AS INTEGER)", standby);
 	else if (!strcmp(c->verb, "remove"))
 		for (size_t i = 0; i < c->id_count; i++)
 			note_row(c,
@@ -957,16 +962,18 @@ void laws_share_groups(void)
 }
 
 /* Who raised the size a moment ago has a reason, and a machine that is not there yet cannot have been of no use. Of a
- * launch of ours that the cloud ended and repeats nothing is asked: it is called off, and had elsewhere. */
+ * launch of ours that the cloud ended and repeats nothing is asked: it is called off, and had elsewhere. Nor of what
+ * takes the place of a machine later, in the size that was raised, nor of what never comes. */
 static void look_at_raised(const struct cloud_call *c)
 {
 	const struct cloud_group *g = c->group;
 	millis since = wire_now() - g->resized.at; /* a look has shown it by then */
-	bool is_raised = g->resized.to > g->resized.from && since > 30 * SECOND && since < 10 * MINUTE;
+	bool is_raised = g->resized.to > g->resized.from && since > 30 * SECOND + g->reads.lag && since < 10 * MINUTE;
 
 	for (size_t i = 0; is_raised && i < c->id_count; i++) {
 		const struct cloud_machine *m = cloud_find(c->ids[i]);
-		if (m && !strcmp(m->token, CLOUD_OWNER) && m->step == STEP_PENDING && !m->is_taken)
+		if (m && !strcmp(m->token, CLOUD_OWNER) && m->step == STEP_PENDING && !m->is_taken &&
+		    m->launched - g->resized.at < 2 * MINUTE && wire_now() - m->launched < 4 * MINUTE)
 			laws_break("owner_is_let", "%s of %s names %s, which comes as somebody raised it to %" PRId64,
 				   c->verb, g->name, m->id, g->resized.to);
 	}
@@ -1035,9 +1042,12 @@ static void look_at_protects(const struct cloud_group *g)
 static void before_call(const struct cloud_call *c)
 {
 	laws.ordered_before = ordered(c->group->pool);
-	laws.whole_before = 0;
-	for (size_t i = 0; i < c->id_count; i++)
-		laws.whole_before += is_whole(cloud_find(c->ids[i]));
+	laws.whole_before = laws.standing_before = 0;
+	for (size_t i = 0; i < c->id_count; i++) {
+		const struct cloud_machine *m = cloud_find(c->ids[i]);
+		laws.whole_before += is_whole(m);
+		laws.standing_before += m && (m->step == STEP_STOPPED || m->step == STEP_STOPPING);
+	}
 	if (laws.is_dry)
 		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
 	if (c->group->wire == CLOUD_SIMULATED && !c->is_again)

@@ -3,6 +3,7 @@
  * go on after the answer, throttled accounts, zones without stock, groups
  * that cannot do what their provider can.
  */
+#include "controller/loop/growth.h"
 #include "controller/loop/group_operations.h"
 #include "state/launch.h"
 #include "tests/unit/loop/played_group.h"
@@ -412,14 +413,14 @@ static void growth_is_bounded_within_five_minutes(void **state)
 	struct stage_of_test *t = *state;
 
 	played_look(t);
-	assert_int_equal(node_group_allow(&t->g, 5), 5);
-	assert_int_equal(node_group_allow(&t->g, 10), 7); /* the whole group once: eight and four standing by */
-	assert_int_equal(node_group_allow(&t->g, 1), 0);
+	assert_int_equal(growth_allow(&t->g, 5), 5);
+	assert_int_equal(growth_allow(&t->g, 10), 7); /* the whole group once: eight and four standing by */
+	assert_int_equal(growth_allow(&t->g, 1), 0);
 	assert_int_equal(t->g.growth.held, 4);
 	clock_turn(&t->clock, GROWTH_SPAN / 2);
-	assert_int_equal(node_group_allow(&t->g, 10), 6);
+	assert_int_equal(growth_allow(&t->g, 10), 6);
 	clock_turn(&t->clock, GROWTH_SPAN);
-	assert_int_equal(node_group_allow(&t->g, 100), 12);
+	assert_int_equal(growth_allow(&t->g, 100), 12);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)

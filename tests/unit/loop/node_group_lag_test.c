@@ -2,6 +2,7 @@
  * A cloud whose reads are old, whose yes means nothing, or that is sized by
  * somebody else, too.
  */
+#include "controller/loop/growth.h"
 #include "tests/unit/loop/played_group.h"
 
 #include <setjmp.h>
@@ -279,7 +280,7 @@ static void a_yes_without_effect_is_a_refusal(void **state)
 	int64_t before;
 
 	played_run(t, 1);
-	before = node_group_allow(&t->g, 0) + t->g.growth.level_milli;
+	before = growth_allow(&t->g, 0) + t->g.growth.level_milli;
 	played_ask(t, 3);
 	played_answer(ERROR_NONE);
 	look_for(t, LAG_MOST + 15 * SECOND);
