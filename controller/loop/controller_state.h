@@ -64,8 +64,9 @@ struct live_pool {
 	struct share_hold share_hold;
 	struct size_change change;
 	struct request_counts requests;
-	bool is_blind;	 /* its signals are stale, or nothing was decided yet */
-	bool is_unsure;	 /* they are too few, or do not add up: too little to shrink by */
+	bool is_blind; /* its signals are stale, or nothing was decided yet */
+	/* clock_mono: they were too few, or did not add up, a moment ago: too little to shrink by. */
+	millis unsure_until;
 	bool has_queue;	 /* as much waited at the last decision as a replica runs at once */
 	millis seen_at;	 /* when that was; wall time, 0: nothing was decided yet */
 	bool is_new;	 /* what there is of its pods and marked nodes was not looked at yet */

@@ -934,11 +934,11 @@ static bool must_wait(struct drain *d, const struct node *n)
 	if (d->step > DRAIN_EVICT || will_go(c, n) || !replicas_serving(c, n, d->pool))
 		return false;
 	const struct live_pool *p = c->pools[d->pool];
-	int reason = p->is_blind       ? DRAIN_IS_BLIND
-		     : p->is_unsure    ? DRAIN_IS_UNSURE
-		     : p->has_queue    ? DRAIN_HAS_QUEUE
-		     : is_unread(d, n) ? DRAIN_IS_NEW
-				       : 0;
+	int reason = p->is_blind			      ? DRAIN_IS_BLIND
+		     : clock_mono(c->clock) < p->unsure_until ? DRAIN_IS_UNSURE
+		     : p->has_queue			      ? DRAIN_HAS_QUEUE
+		     : is_unread(d, n)			      ? DRAIN_IS_NEW
+							      : 0;
 	if (!reason)
 		return false;
 	if (d->last_reason != reason)

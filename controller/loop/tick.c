@@ -187,6 +187,9 @@ void tick_note_size(struct controller *c, size_t pool)
 		 LOG_END);
 }
 
+/* What does not add up adds up now and then. */
+static const millis UNSURE_FOR = MINUTE;
+
 static void note_changes(struct controller *c)
 {
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
@@ -196,7 +199,8 @@ static void note_changes(struct controller *c)
 		p->requests.started += d->started == ABSENT ? 0 : d->started;
 		p->requests.late += d->late == ABSENT ? 0 : d->late;
 		p->is_blind = d->signals >= SIGNALS_STALE;
-		p->is_unsure = !runs_work(c, i) && d->signals == SIGNALS_PARTIAL;
+		if (!runs_work(c, i) && d->signals == SIGNALS_PARTIAL)
+			p->unsure_until = clock_mono(c->clock) + UNSURE_FOR;
 		p->has_queue = !runs_work(c, i) && d->slots_milli > 0 && d->waiting_milli >= d->slots_milli;
 		p->seen_at = c->snapshot.now;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);

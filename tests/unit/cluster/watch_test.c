@@ -225,7 +225,8 @@ static void unreadable_objects_are_left_out(void **state)
 	play_answer(asked, 410, play_status(410, "Expired", NULL));
 	next_call(HOUR);
 	/* a is there, though it cannot be read now; what has no uid is nothing */
-	play_answer(asked, 200, LIST("9", "", OBJECT("a", "7", "\"x\"") ",{\"metadata\":{\"name\":\"no uid\"}},7,null"));
+	play_answer(asked, 200,
+		    LIST("9", "", OBJECT("a", "7", "\"x\"") ",{\"metadata\":{\"name\":\"no uid\"}},7,null"));
 	assert_int_equal(watch_report(w)->unreadable, 4);
 	assert_int_equal(told.gone, 1);
 	assert_int_equal(told.count, 1);
