@@ -134,6 +134,20 @@ static void who_serves_since_the_last_decision_goes_by_the_next(void **state)
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 }
 
+/* It was released before; a tick whose signals add up again changes nothing for a minute. */
+static void who_serves_stays_a_minute_after_signals_did_not_add_up(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	go("m1", FATE_REMOVE);
+	have_node(c, "m1", "", MARKED("remove"));
+	c->pools[0]->unsure_until = clock_mono(c->clock) + MINUTE;
+	pass(50 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	pass(15 * SECOND);
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+}
+
 static int64_t ready_now(void)
 {
 	return observe_snapshot(c, &c->tick.arena).pools[0].groups[0].ready;
@@ -370,6 +384,7 @@ int main(void)
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(nobody_who_serves_goes_while_requests_wait),
 		TEST(who_serves_since_the_last_decision_goes_by_the_next),
+		TEST(who_serves_stays_a_minute_after_signals_did_not_add_up),
 		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
 		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(who_would_leave_fewer_than_the_least_is_kept),
