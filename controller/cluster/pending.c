@@ -498,6 +498,9 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 	}
 	if (worst == NULL || together >= gang->size)
 		return;
+	for (size_t i = first; i < count && r->seat_count > seats; i++) /* its own took the place of the rest */
+		if (items[i].gang == gang)
+			items[i].kind->is_refused_there = false;
 	stand_up(r, seats, added);
 	CLEANUP(buf_release) struct buf why = { 0 };
 	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);
