@@ -261,6 +261,14 @@ static const char *say_unseen(struct round *r, const struct pod *p)
 	return text_of(r, &out);
 }
 
+static const char *say_expendable(struct round *r, const struct pod *p)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "its priority %d is below %d: it is expendable, and no machine is bought for it", p->priority,
+		   POD_EXPENDABLE_BELOW);
+	return text_of(r, &out);
+}
+
 static const char *say_passed_over(struct round *r, const struct pod *p, const char *node)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
@@ -446,6 +454,10 @@ static void place(struct round *r, struct placed *w)
 	w->placing = PLACING_NOT_YET;
 	if (r->cluster->heeds_schedulers && !p->is_looked_at) {
 		w->slow = p->is_slow ? say_unseen(r, p) : NULL;
+		return;
+	}
+	if (pod_is_expendable(p)) {
+		w->slow = say_expendable(r, p);
 		return;
 	}
 	if (anywhere == FIT_UNKNOWN)
