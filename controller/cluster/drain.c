@@ -207,7 +207,7 @@ static enum drain_reason standing(const struct pod *p, bool is_ours, bool has_bu
 static enum drain_reason judge(const struct cluster *c, const struct pod *p, int evicts_pool, millis now,
 			       struct budgets_of_pod *budgets)
 {
-	bool is_ours = p->is_placeholder || (evicts_pool >= 0 && p->pool == evicts_pool);
+	bool is_ours = pod_goes_with_node(p, evicts_pool);
 	*budgets = budgets_of(c, p);
 	enum drain_reason reason = standing(p, is_ours, budgets->count > 0, now);
 	if (reason != DRAIN_POSSIBLE)

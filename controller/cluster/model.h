@@ -42,7 +42,8 @@ struct cluster_pool {
 	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: any kind of GPU */
 	const int *groups;	  /* its node groups, by index among the groups given, in order of preference */
 	size_t group_count;
-	bool takes_any; /* that ask for GPUs and are of no other pool: one pool's, the last of several */
+	bool takes_any; /* that ask for GPUs, are of no other pool and not expendable: one pool's, the last of several
+			 */
 };
 
 /* A node group as far as the cluster is concerned. Copied. */
@@ -265,9 +266,21 @@ struct move_verdict {
 	size_t pods;	  /* that would move */
 };
 
-/* `to`: nodes that may take them, those to be filled first come first. */
-struct move_verdict cluster_move(const struct cluster *c, const struct node *n, const struct node **to, size_t to_count,
-				 millis now, struct arena *a);
+/* Nodes that may take them, those to be filled first come first. */
+struct node_places {
+	const struct node **nodes;
+	size_t count;
+};
+/* Expendable pods go without a place. */
+struct move_verdict cluster_move(const struct cluster *c, const struct node *n, struct node_places to, millis now,
+				 struct arena *a);
+/*
+ * The same of a node that goes because the pool gives it up (-1: nobody's), and only of those that need another place
+ * (pod_goes_with_node()): whether they may be evicted at all is for cluster_drain(). Of what is choosy only that is
+ * asked which is known while it runs.
+ */
+struct move_verdict cluster_displace(const struct cluster *c, const struct node *n, int pool, struct node_places to,
+				     millis now, struct arena *a);
 
 /* Pods that wait for a node, deduplicated by what they ask. */
 struct pending_shape {
@@ -287,7 +300,8 @@ struct pending_shape {
 	bool is_stranded; /* of the pool that takes any: its groups that could hold it may not grow now; see `full` */
 	const char *full; /* NULL, or a sentence: who could hold it has its most nodes already */
 	const char *slow; /* NULL, or a sentence: it should long have a node, as far as we can see */
-	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet */
+	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet; or it
+			      is expendable, and never is */
 	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
 };
 

@@ -480,7 +480,8 @@ void pod_release(struct cluster *c, struct pod *p);
 
 /* Where those that wait would sit, were they served in turn: made once for each state of the model. */
 enum placing {
-	PLACING_NOT_YET,    /* nobody can say: its scheduler has not looked at it, or what it names is not read yet */
+	/* Nobody can say: its scheduler has not looked at it, or what it names is not read yet. Or it is expendable. */
+	PLACING_NOT_YET,
 	PLACING_INCOMPLETE, /* of a gang that is not whole */
 	PLACING_THERE,	    /* on a node that there is */
 	PLACING_COMING,	    /* on a machine that is on its way */

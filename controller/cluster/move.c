@@ -109,24 +109,24 @@ static const char *say_where(struct arena *a, size_t pods, const struct fit_node
 	return text_of(a, &out);
 }
 
-/* Those that are hardest to place come first. */
-static struct move_verdict place_all(struct fit *f, const struct drain_verdict *d, struct fit_node *nodes, size_t count,
-				     struct arena *a)
+/* The last first. */
+static struct move_verdict place_all(struct fit *f, const struct pod **pods, size_t pod_count, struct fit_node *nodes,
+				     size_t count, struct arena *a)
 {
-	struct move_verdict v = { .pods = d->evict_count };
+	struct move_verdict v = { .pods = pod_count };
 	bool *is_used = arena_array(a, bool, count);
-	for (size_t i = d->evict_count; i-- > 0;) {
+	for (size_t i = pod_count; i-- > 0;) {
 		char why[FIT_WHY_SIZE] = "no other node has room";
 		struct fit_node *n = NULL;
-		if (fit_anywhere(f, d->evict[i], why) == FIT_MAY)
-			n = find(f, d->evict[i], nodes, count, why);
+		if (fit_anywhere(f, pods[i], why) == FIT_MAY)
+			n = find(f, pods[i], nodes, count, why);
 		if (n == NULL) {
 			CLEANUP(buf_release) struct buf out = { 0 };
 			buf_printf(&out, "would have no place: %s", why);
-			v.text = say(a, d->evict[i], out.text);
+			v.text = say(a, pods[i], out.text);
 			return v;
 		}
-		fit_sit(f, d->evict[i], n);
+		fit_sit(f, pods[i], n);
 		is_used[n - nodes] = true;
 	}
 	v.is_possible = true;
@@ -134,6 +134,7 @@ static struct move_verdict place_all(struct fit *f, const struct drain_verdict *
 	return v;
 }
 
+/* Those that are hardest to place last. */
 static void by_gpus(const struct pod **pods, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -145,27 +146,50 @@ static void by_gpus(const struct pod **pods, size_t count)
 	}
 }
 
-struct move_verdict cluster_move(const struct cluster *c, const struct node *n, const struct node **to, size_t to_count,
-				 millis now, struct arena *a)
+static struct move_verdict find_places(const struct cluster *c, const struct node *n, const struct pod **pods,
+				       size_t pod_count, struct node_places to, struct arena *a)
+{
+	by_gpus(pods, pod_count);
+	struct fit_node *nodes = arena_array(a, struct fit_node, to.count);
+	for (size_t i = 0; i < to.count; i++)
+		nodes[i] = fit_node_of(to.nodes[i]);
+	struct fit *f = fit_new(c, a);
+	for (size_t i = 0; i < pod_count; i++)
+		fit_expect(f, pods[i]);
+	fit_empty(f, n);
+	seat_those_that_wait(c, f, nodes, to.count);
+	const struct move_verdict v = place_all(f, pods, pod_count, nodes, to.count, a);
+	fit_release(f);
+	return v;
+}
+
+struct move_verdict cluster_move(const struct cluster *c, const struct node *n, struct node_places to, millis now,
+				 struct arena *a)
 {
 	const struct drain_verdict d = cluster_drain(c, n, -1, now, a);
+	size_t count = 0;
 	if (d.reason != DRAIN_POSSIBLE)
 		return (struct move_verdict){ .text = d.text, .pods = d.evict_count };
 	for (size_t i = 0; i < d.evict_count; i++) {
+		if (pod_is_expendable(d.evict[i]))
+			continue;
 		const char *why = bar(c, d.evict[i]);
 		if (why != NULL)
 			return (struct move_verdict){ .text = say(a, d.evict[i], why), .pods = d.evict_count };
+		d.evict[count++] = d.evict[i];
 	}
-	by_gpus(d.evict, d.evict_count);
-	struct fit_node *nodes = arena_array(a, struct fit_node, to_count);
-	for (size_t i = 0; i < to_count; i++)
-		nodes[i] = fit_node_of(to[i]);
-	struct fit *f = fit_new(c, a);
+	return find_places(c, n, d.evict, count, to, a);
+}
+
+struct move_verdict cluster_displace(const struct cluster *c, const struct node *n, int pool, struct node_places to,
+				     millis now, struct arena *a)
+{
+	const struct drain_verdict d = cluster_drain(c, n, pool, now, a);
+	size_t count = 0;
 	for (size_t i = 0; i < d.evict_count; i++)
-		fit_expect(f, d.evict[i]);
-	fit_empty(f, n);
-	seat_those_that_wait(c, f, nodes, to_count);
-	const struct move_verdict v = place_all(f, &d, nodes, to_count, a);
-	fit_release(f);
-	return v;
+		if (!pod_goes_with_node(d.evict[i], pool))
+			d.evict[count++] = d.evict[i];
+	if (count == 0)
+		return (struct move_verdict){ .is_possible = true, .text = "no pod needs another place" };
+	return find_places(c, n, d.evict, count, to, a);
 }

@@ -261,6 +261,14 @@ static const char *say_unseen(struct round *r, const struct pod *p)
 	return text_of(r, &out);
 }
 
+static const char *say_expendable(struct round *r, const struct pod *p)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "its priority %d is below %d: it is expendable, and no machine is bought for it", p->priority,
+		   POD_EXPENDABLE_BELOW);
+	return text_of(r, &out);
+}
+
 static const char *say_passed_over(struct round *r, const struct pod *p, const char *node)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
@@ -448,6 +456,10 @@ static void place(struct round *r, struct placed *w)
 		w->slow = p->is_slow ? say_unseen(r, p) : NULL;
 		return;
 	}
+	if (pod_is_expendable(p)) {
+		w->slow = say_expendable(r, p);
+		return;
+	}
 	if (anywhere == FIT_UNKNOWN)
 		return;
 	if (anywhere == FIT_NEVER || p->given_up_until != 0) {
@@ -498,6 +510,9 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 	}
 	if (worst == NULL || together >= gang->size)
 		return;
+	for (size_t i = first; i < count && r->seat_count > seats; i++) /* its own took the place of the rest */
+		if (items[i].gang == gang)
+			items[i].kind->is_refused_there = false;
 	stand_up(r, seats, added);
 	CLEANUP(buf_release) struct buf why = { 0 };
 	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);

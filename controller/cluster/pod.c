@@ -31,6 +31,16 @@ bool pod_is_ours(const struct pod *p)
 	return p->has_gpus || p->pool >= 0;
 }
 
+bool pod_is_expendable(const struct pod *p)
+{
+	return p->priority < POD_EXPENDABLE_BELOW && p->pool < 0 && !p->is_placeholder;
+}
+
+bool pod_goes_with_node(const struct pod *p, int pool)
+{
+	return p->is_placeholder || pod_is_expendable(p) || (pool >= 0 && p->pool == pool);
+}
+
 bool pod_counts(const struct pod *p)
 {
 	return p->state != POD_FINISHED && p->state != POD_GATED;
@@ -129,10 +139,12 @@ void pod_leave_pool(struct pod *p)
 	p->pool_link = NULL;
 }
 
-/* A DaemonSet's pods are for nodes that there are; a placeholder is of its own pool or left over. */
+/* Of those that no other pool selects. A DaemonSet's pods are for nodes that there are, and so are expendable ones; a
+ * placeholder is of its own pool or left over. */
 static bool is_of_any(const struct pod *p)
 {
-	return p->has_gpus && !p->is_placeholder && p->kind != POD_DAEMON && p->kind != POD_STATIC;
+	return p->has_gpus && !p->is_placeholder && p->kind != POD_DAEMON && p->kind != POD_STATIC &&
+	       !pod_is_expendable(p);
 }
 
 void pod_place(struct cluster *c, struct pod *p)

@@ -128,6 +128,14 @@ void uid_text(const uint64_t uid[2], char text[37]);
 void pod_uid_text(const struct pod *p, char text[37]);
 /* Asks for GPUs or belongs to a pool. */
 bool pod_is_ours(const struct pod *p);
+/*
+ * Its priority is below Cluster Autoscaler's cutoff, and no pool selects it: it asks for no machine and holds none.
+ */
+#define POD_EXPENDABLE_BELOW (-10)
+bool pod_is_expendable(const struct pod *p);
+/* Needs no other place when its node goes: a placeholder, an expendable pod, or one of the pool that gives the node up
+ * (-1: none). */
+bool pod_goes_with_node(const struct pod *p, int pool);
 /* Its engine sleeps, or falls asleep. */
 static inline bool pod_sleeps(const struct pod *p)
 {

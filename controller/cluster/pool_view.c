@@ -70,7 +70,7 @@ static int64_t alone_on(const struct node *n, int pool)
 		bool is_replica = p->pool == pool && !p->is_placeholder;
 		if (!pod_counts(p))
 			continue;
-		if ((p->pool != pool && p->has_gpus) ||
+		if ((p->pool != pool && p->has_gpus && !pod_is_expendable(p)) ||
 		    (is_replica && (p->state != POD_READY || p->engine == POD_ENGINE_WAKING)))
 			return 0;
 		replicas += is_replica && p->engine == POD_ENGINE_AWAKE;

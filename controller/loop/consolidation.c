@@ -16,19 +16,41 @@ static bool is_of_others(const struct controller *c, size_t pool, size_t group)
 	return users->count > 1 || (users->count == 1 && users->items[0].pool != pool);
 }
 
-/* What is full need not be looked at, what will go by itself is no place to go to, nor what somebody waits for. */
+/* What expendable pods have there is held by nobody. */
+static int64_t gpus_held(const struct controller *c, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	int64_t held = n->gpus_used_milli;
+
+	for (size_t i = 0; i < count; i++)
+		held -= pod_counts(pods[i]) && pod_is_expendable(pods[i]) ? pods[i]->gpus_milli : 0;
+	return held;
+}
+
+/* It stays where it is, and whoever comes there does not take what somebody waits for. */
+static bool is_steady(const struct controller *c, const struct node *n)
+{
+	return node_is_usable(n) && !node_label(n, "preheat.dev/lent-by") && !drain_is_under_way(c, n->name) &&
+	       (n->group < 0 ||
+		(!reservation_leaves(c, n->group) && !starts_know_machine(&c->starts, machine_of_node(c, n))));
+}
+
+static bool goes_by_itself(const struct controller *c, const struct node *n)
+{
+	bool is_unused = n->gpus_milli > 0 && !n->is_protected && gpus_held(c, n) == 0;
+
+	return n->group >= 0 && is_unused && scale_down_room(c, (size_t)n->group) > 0;
+}
+
+/* What is full need not be looked at. */
 static bool is_place(const struct controller *c, size_t pool, const struct node *n)
 {
 	bool is_full = n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
-	bool is_unused = n->gpus_milli > 0 && n->gpus_used_milli == 0 && !n->is_protected;
 
-	if (is_full || !node_is_usable(n) || node_label(n, "preheat.dev/lent-by") || drain_is_under_way(c, n->name))
-		return false;
-	if (n->group < 0)
-		return true;
-	return !is_of_others(c, pool, (size_t)n->group) && !reservation_leaves(c, n->group) &&
-	       !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
-	       !(is_unused && scale_down_room(c, (size_t)n->group) > 0);
+	return !is_full && is_steady(c, n) && !goes_by_itself(c, n) &&
+	       (n->group < 0 || !is_of_others(c, pool, (size_t)n->group));
 }
 
 /* Nodes without GPUs come first, for pods that need none; then the fullest. */
@@ -44,15 +66,10 @@ static int by_use(const void *x, const void *y)
 	return left != right ? (left > right ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-struct places {
-	const struct node **nodes; /* those to be filled first come first */
-	size_t count;
-};
-
-static struct places see_places(const struct controller *c, size_t pool, struct arena *a)
+static struct node_places see_places(const struct controller *c, size_t pool, struct arena *a)
 {
 	size_t all;
-	struct places p = { cluster_nodes(c->cluster, -1, a, &all), 0 };
+	struct node_places p = { cluster_nodes(c->cluster, -1, a, &all), 0 };
 
 	for (size_t i = 0; i < all; i++)
 		if (is_place(c, pool, p.nodes[i]))
@@ -62,16 +79,68 @@ static struct places see_places(const struct controller *c, size_t pool, struct 
 	return p;
 }
 
-static struct move_verdict judge(const struct controller *c, const struct node *n, const struct places *p,
+static struct move_verdict judge(const struct controller *c, const struct node *n, const struct node_places *p,
 				 struct arena *a)
 {
-	const struct node **to = arena_array(a, const struct node *, p->count);
-	size_t count = 0;
+	struct node_places to = { arena_array(a, const struct node *, p->count), 0 };
 
 	for (size_t i = 0; i < p->count; i++)
 		if (p->nodes[i] != n)
-			to[count++] = p->nodes[i];
-	return cluster_move(c->cluster, n, to, count, clock_now(c->clock), a);
+			to.nodes[to.count++] = p->nodes[i];
+	return cluster_move(c->cluster, n, to, clock_now(c->clock), a);
+}
+
+/* --- what runs beside the work on a node that goes --- */
+
+/* Pods that need another place when the node goes, those that are going included. */
+static bool has_guests(const struct controller *c, const struct node *n, int pool, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i]->kind != POD_DAEMON && pods[i]->kind != POD_STATIC && pods[i]->state != POD_FINISHED &&
+		    !pod_goes_with_node(pods[i], pool))
+			return true;
+	return false;
+}
+
+/* The pool whose pods need no other place, where one gives up the node; -1: none, what is work keeps its node. */
+static int scaled_down(const struct controller *c, size_t pool)
+{
+	return runs_work(c, pool) ? -1 : (int)pool;
+}
+
+/* Who was asked to go from another node has no new place yet, and may get one that is counted on here. */
+static bool is_another_emptied(const struct controller *c, const struct node **nodes, size_t count, struct arena *a)
+{
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i]->group >= 0 && drain_is_under_way(c, nodes[i]->name) &&
+		    has_guests(c, nodes[i], scaled_down(c, first_pool(fleet_of(c), (size_t)nodes[i]->group)), a))
+			return true;
+	return false;
+}
+
+enum move_step consolidation_displaces(const struct controller *c, const struct node *n, size_t pool, struct arena *a,
+				       const char **why)
+{
+	size_t all;
+	int own = scaled_down(c, pool);
+
+	if (!has_guests(c, n, own, a))
+		return MOVE_NEXT;
+	struct node_places to = { cluster_nodes(c->cluster, -1, a, &all), 0 };
+	if (is_another_emptied(c, to.nodes, all, a))
+		return MOVE_WAIT;
+	for (size_t i = 0; i < all; i++) /* one that is idle, too, and has guests: it stays as long as they must */
+		if (to.nodes[i] != n && is_steady(c, to.nodes[i]) &&
+		    (!goes_by_itself(c, to.nodes[i]) || has_guests(c, to.nodes[i], -1, a)))
+			to.nodes[to.count++] = to.nodes[i];
+	if (to.count > 1)
+		qsort(to.nodes, to.count, sizeof(const struct node *), by_use);
+	const struct move_verdict v = cluster_displace(c->cluster, n, own, to, clock_now(c->clock), a);
+	*why = v.text;
+	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;
 }
 
 /* --- which node goes --- */
@@ -84,12 +153,12 @@ static int64_t price_of(const struct controller *c, const struct node *n)
 /* At most so much of it is used; what nobody uses goes by itself. */
 static bool is_half_empty(const struct controller *c, size_t pool, const struct node *n)
 {
-	int64_t most = c->manifest.pools[pool].spec.scale_down.utilization_ppm;
+	int64_t most = c->manifest.pools[pool].spec.scale_down.utilization_ppm, held = gpus_held(c, n);
 
-	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && n->gpus_used_milli > 0 &&
-	       (double)n->gpus_used_milli * 1e6 <= (double)n->gpus_milli * (double)most &&
-	       !drain_is_under_way(c, n->name) && !drain_is_backed_off(c, n->name) &&
-	       !node_label(n, "preheat.dev/lent-by") && !starts_know_machine(&c->starts, machine_of_node(c, n));
+	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && held > 0 &&
+	       (double)held * 1e6 <= (double)n->gpus_milli * (double)most && !drain_is_under_way(c, n->name) &&
+	       !drain_is_backed_off(c, n->name) && !node_label(n, "preheat.dev/lent-by") &&
+	       !starts_know_machine(&c->starts, machine_of_node(c, n));
 }
 
 /* The dearest first; of these that with least on it. */
@@ -186,7 +255,7 @@ void consolidation_look(struct controller *c, size_t pool)
 
 	if (!has_drains(c, pool) && !is_being_served(c, pool, &a)) {
 		const struct node **nodes = candidates(c, pool, &a, &count);
-		const struct places to = count > 0 ? see_places(c, pool, &a) : (struct places){ 0 };
+		const struct node_places to = count > 0 ? see_places(c, pool, &a) : (struct node_places){ 0 };
 		for (size_t i = 0; i < count; i++) {
 			const struct move_verdict v = judge(c, nodes[i], &to, &a);
 			if (!v.is_possible || v.pods == 0 || !has_been_movable(c, pool, nodes[i]) || chosen)
@@ -231,7 +300,7 @@ enum move_step consolidation_step(struct controller *c, size_t pool, const struc
 {
 	if (is_moving(c, pool, n, a))
 		return MOVE_WAIT;
-	const struct places to = see_places(c, pool, a);
+	const struct node_places to = see_places(c, pool, a);
 	const struct move_verdict v = judge(c, n, &to, a);
 	*why = v.text;
 	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;

@@ -20,6 +20,13 @@ enum move_step { MOVE_NEXT, MOVE_WAIT, MOVE_NEVER };
 void consolidation_look(struct controller *c, size_t pool);
 /* The node that was chosen goes, as the pool's decision for the group says. */
 void consolidation_begin(struct controller *c, size_t pool, size_t position);
+/*
+ * Whether the node may go for the pool, as far as those are concerned who run there beside its replicas and beside GPU
+ * pods, and must go elsewhere. One such node goes at a time (MOVE_WAIT). MOVE_NEVER: they have no place; `why` (in the
+ * arena) says so.
+ */
+enum move_step consolidation_displaces(const struct controller *c, const struct node *n, size_t pool, struct arena *a,
+				       const char **why);
 /* Of a node that is emptied so: whether the next of its pods may be asked to go. MOVE_NEVER: what is left has no place
  * any more; `why` (in the arena) says so. */
 enum move_step consolidation_step(struct controller *c, size_t pool, const struct node *n, struct arena *a,

@@ -56,7 +56,8 @@ struct live_pool {
 	struct fallback fallback;
 	int64_t unplaced;  /* of the plan that is carried out: replicas for free GPUs that have none yet */
 	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
-	char blocked[320]; /* why, where a disruption budget holds them; "" else */
+	char blocked[320]; /* why, with a remedy, where a budget holds them, or a pod that has no other place; "" else
+			    */
 	bool was_blocked;  /* at the plan before */
 	struct start_timeouts timeouts;
 	struct stage_times stages[STAGE_COUNT];

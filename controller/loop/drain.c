@@ -473,7 +473,8 @@ static bool keeps_node(const struct drain *d, const struct pod *p)
 /* Must end by itself, where the pods are the work; what only runs beside it is evicted as anywhere. */
 static bool is_work(const struct drain *d, const struct pod *p)
 {
-	return runs_work(d->controller, d->pool) && (p->has_gpus || p->pool == (int)d->pool) && keeps_node(d, p);
+	return runs_work(d->controller, d->pool) && (p->has_gpus || p->pool == (int)d->pool) && keeps_node(d, p) &&
+	       !pod_is_expendable(p);
 }
 
 static void evict_all(struct drain *d, const struct node *n, struct arena *a)

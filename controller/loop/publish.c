@@ -319,11 +319,9 @@ static const char *drain_problem(const struct controller *c, size_t pool, struct
 
 	if (drain || !p->blocked[0])
 		return drain;
-	return format(
-		a,
-		"%lld replicas are to go and no node can be emptied: %s; raise maxUnavailable, or headroom.min if "
-		"they shall stay",
-		(long long)p->starving, p->blocked);
+	if (!p->starving)
+		return format(a, "a machine that nobody uses cannot be emptied: %s", p->blocked);
+	return format(a, "%lld replicas are to go and no node can be emptied: %s", (long long)p->starving, p->blocked);
 }
 
 /* What is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is. */

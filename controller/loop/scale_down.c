@@ -20,6 +20,40 @@ static millis patience_of(const struct controller *c, size_t pool)
 	return takes_any(c, pool) || after > IDLE_PATIENCE ? after : IDLE_PATIENCE;
 }
 
+/* Why a node may not go that may go another time; such a node is not even cordoned. */
+struct held {
+	const char *why, *remedy; /* why: NULL: none is held */
+};
+
+static void note_held(struct controller *c, size_t pool, const struct held *held)
+{
+	struct live_pool *p = c->pools[pool];
+
+	if (!held->why)
+		return;
+	c->drains.blocked += !p->was_blocked && !p->blocked[0];
+	snprintf(p->blocked, sizeof p->blocked, "%s; %s", held->why, held->remedy);
+}
+
+/* Whether pods of others have another place. */
+static bool can_be_left(const struct controller *c, const struct node *n, size_t pool, struct held *held,
+			struct arena *a)
+{
+	const char *why = NULL;
+	enum move_step step = consolidation_displaces(c, n, pool, a, &why);
+
+	if (step == MOVE_NEVER)
+		*held = (struct held){ why, "make room for it on other nodes" };
+	return step == MOVE_NEXT;
+}
+
+/* One that is lent keeps them. */
+static bool release(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why,
+		    struct held *held, struct arena *a)
+{
+	return (fate == FATE_LEND || can_be_left(c, n, pool, held, a)) && drain_begin(c, n, pool, fate, why);
+}
+
 /* --- cancelled starts --- */
 
 /* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. The whole machine serves
@@ -59,8 +93,10 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 		return; /* another replica still waits for it */
 	if (n && n->is_known && node_is_needed(c, n, pool))
 		return; /* others came to serve there meanwhile */
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct held untold = { 0 }; /* it is idle then, and told of as such */
 	if (n && n->is_known)
-		drain_begin(c, n, pool, fate, "cancelled before it served");
+		release(c, n, pool, fate, "cancelled before it served", &untold, &a);
 	else
 		machine_cancel(c, group, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
 }
@@ -177,7 +213,8 @@ struct victim {
 
 static bool holds_gpus(const struct pod *p)
 {
-	return p->has_gpus && p->state != POD_FINISHED && p->kind != POD_DAEMON && p->kind != POD_STATIC;
+	return p->has_gpus && p->state != POD_FINISHED && p->kind != POD_DAEMON && p->kind != POD_STATIC &&
+	       !pod_is_expendable(p);
 }
 
 static bool has_others(const struct pod *p, size_t pool)
@@ -243,9 +280,7 @@ static int64_t stop_rank(const struct controller *c, const struct node *n)
 struct victims {
 	struct victim *items; /* those to go first come first */
 	size_t count;
-	/* Why a node may not go for a disruption budget, which may allow it another time; such a node is not even
-	 * cordoned. NULL: none. */
-	const char *held;
+	struct held held; /* by a disruption budget, or by pods that have no other place */
 };
 
 static bool has_been_idle(const struct controller *c, const struct node *n);
@@ -266,10 +301,12 @@ static struct victims find_victims(const struct controller *c, size_t pool, size
 			continue;
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
 							     clock_now(c->clock), a);
-		if (verdict.reason == DRAIN_POSSIBLE)
+		if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
+			found.held = (struct held){ verdict.text,
+						    "raise maxUnavailable, or headroom.min if they shall stay" };
+		if (verdict.reason == DRAIN_POSSIBLE &&
+		    (!takes_any(c, pool) || can_be_left(c, nodes[i], pool, &found.held, a)))
 			found.items[found.count++] = v;
-		else if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
-			found.held = verdict.text;
 	}
 	qsort(found.items, found.count, sizeof *found.items, by_rank_and_load);
 	return found;
@@ -311,11 +348,11 @@ int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t grou
 }
 
 /* Nodes where every replica sleeps: they stand first. */
-static void release_sleepers(struct controller *c, size_t pool, const struct victims *found, int64_t nodes)
+static void release_sleepers(struct controller *c, size_t pool, struct victims *found, int64_t nodes, struct arena *a)
 {
 	for (size_t i = 0; i < found->count && nodes > 0 && !found->items[i].replicas; i++)
-		nodes -= drain_begin(c, found->items[i].node, pool, FATE_REMOVE,
-				     "all of its replicas sleep, and fewer are needed");
+		nodes -= release(c, found->items[i].node, pool, FATE_REMOVE,
+				 "all of its replicas sleep, and fewer are needed", &found->held, a);
 }
 
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
@@ -326,8 +363,8 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 
 	if (left <= 0 && d->release_asleep <= 0 && !takes_any(c, pool))
 		return;
-	const struct victims found = find_victims(c, pool, group, stop > 0, &a);
-	release_sleepers(c, pool, &found, d->release_asleep < room ? d->release_asleep : room);
+	struct victims found = find_victims(c, pool, group, stop > 0, &a);
+	release_sleepers(c, pool, &found, d->release_asleep < room ? d->release_asleep : room, &a);
 	room = scale_down_room(c, group);
 	for (size_t i = 0; i < found.count && left > 0; i++) {
 		const struct victim *v = &found.items[i];
@@ -339,7 +376,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 			snprintf(why, sizeof why, "a cheaper machine serves instead");
 		else
 			snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
-		if (!drain_begin(c, v->node, pool, fate, why))
+		if (!release(c, v->node, pool, fate, why, &found.held, &a))
 			continue;
 		room -= fate != FATE_LEND;
 		left -= v->replicas;
@@ -348,10 +385,8 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	}
 	if (!runs_work(c, pool))
 		c->pools[pool]->starving += left;
-	if ((left > 0 || takes_any(c, pool)) && found.held) {
-		c->drains.blocked += !c->pools[pool]->was_blocked;
-		snprintf(c->pools[pool]->blocked, sizeof c->pools[pool]->blocked, "%s", found.held);
-	}
+	if (left > 0 || takes_any(c, pool))
+		note_held(c, pool, &found.held);
 }
 
 void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
@@ -519,7 +554,8 @@ int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct 
 /* All but as many as are kept. */
 static void sweep(struct controller *c, size_t group, int64_t kept, struct arena *a)
 {
-	size_t count;
+	size_t count, pool = first_pool(fleet_of(c), group);
+	struct held held = { 0 };
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++) {
@@ -528,9 +564,9 @@ static void sweep(struct controller *c, size_t group, int64_t kept, struct arena
 		struct idle_node *n = note_idle(c, nodes[i]);
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
 			     scale_down_room(c, group) <= 0 ||
-			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
-					  "no pod uses it or waits for it");
+			     !release(c, nodes[i], pool, FATE_REMOVE, "no pod uses it or waits for it", &held, a);
 	}
+	note_held(c, pool, &held);
 }
 
 static void age(struct idle_nodes *list, millis duration)

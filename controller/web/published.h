@@ -58,7 +58,8 @@ enum pool_problem {
 	PROBLEM_ABILITY,       /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	       /* more machines were about to be bought than any traffic explains */
 	PROBLEM_CONTESTED,     /* somebody else sets the replicas, too, and is let */
-	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
+	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it, or a pod has no
+				  other place */
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
 	PROBLEM_BUSY,	       /* somebody else's operation goes on in a node group, an update, say */

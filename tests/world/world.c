@@ -228,6 +228,35 @@ static struct object *register_node(const struct cloud_machine *m)
 	return o;
 }
 
+void world_plain_node(const char *name, int cpus)
+{
+	struct object *o = apiserver_create(
+		KIND_NODE, value_of("{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{"
+				    "'kubernetes.io/hostname':'%s'}},'spec':{},'status':{'allocatable':{'cpu':'%d',"
+				    "'memory':'16Gi','pods':'110'},'conditions':[{'type':'Ready','status':'True'}]}}",
+				    name, name, cpus));
+
+	o->extra = calloc(1, sizeof(struct node_life));
+	if (!o->extra)
+		abort();
+}
+
+void world_plain_pod(const struct object *node, const char *name, int cpus, const char *more)
+{
+	struct object *o = apiserver_create(
+		KIND_POD,
+		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'llm',"
+			 "'labels':{'app':'%s'},'ownerReferences':[{'kind':'ReplicaSet','name':'%s','uid':'r-1',"
+			 "'controller':true}]%s},'spec':{'nodeName':'%s','tolerations':[{'operator':'Exists'}],"
+			 "'containers':[{'name':'c','image':'i:1','resources':{'requests':{'cpu':'%d'}}}]},'status':{"
+			 "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}",
+			 name, name, name, more, node->name, cpus));
+
+	o->extra = calloc(1, sizeof(struct pod_life));
+	if (!o->extra)
+		abort();
+}
+
 static bool is_node_ready(const struct object *node)
 {
 	const struct value *list = value_at(node->value, "status>conditions");

@@ -112,6 +112,10 @@ int64_t world_replicas(const char *app); /* of the Deployment's spec */
 void world_set_replicas(const char *app, int64_t replicas);
 int64_t world_ended_serving(void);	 /* pods that served, and were ended for a lower number of replicas */
 int64_t world_desired(const char *pool); /* machines, of all its groups */
+/* A machine without GPUs, of no group, with so many CPUs. */
+void world_plain_node(const char *name, int cpus);
+/* A pod of a ReplicaSet, in the namespace llm, that asks for so many CPUs; `more`: members of its metadata. */
+void world_plain_pod(const struct object *node, const char *name, int cpus, const char *more);
 struct object *world_node_of(const char *machine);
 bool world_is_at_rest(void);	/* no machine and no pod is on its way, no node is marked */
 const char *world_unrest(void); /* a machine that is marked, or serves nobody; NULL: there is none */

@@ -140,24 +140,6 @@ static void ends_with_nothing(void)
 	assert_replays(replica_history(0));
 }
 
-/* A pod without a GPU on the first machine of a group; `more`: members of its metadata. */
-static void place_plain_pod(const char *name, const char *more)
-{
-	const struct object *node = apiserver_first(KIND_NODE);
-	struct object *o = apiserver_create(
-		KIND_POD,
-		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'llm',"
-			 "'labels':{'app':'%s'},'ownerReferences':[{'kind':'ReplicaSet','name':'%s','uid':'r-1',"
-			 "'controller':true}]%s},'spec':{'nodeName':'%s','containers':[{'name':'c','image':'i:1',"
-			 "'resources':{'requests':{'cpu':'1'}}}]},'status':{'phase':'Running','conditions':[{"
-			 "'type':'Ready','status':'True'}]}}",
-			 name, name, name, more, node->name));
-
-	o->extra = calloc(1, sizeof(struct pod_life));
-	if (!o->extra)
-		abort();
-}
-
 static void a_pod_of_nobody_gets_the_cheapest_machine_and_it_goes_after_it(void **state)
 {
 	(void)state;
@@ -552,7 +534,7 @@ static void what_may_not_be_evicted_keeps_its_machine(void **state)
 		come("j", 1, 1);
 		pass(10 * MINUTE);
 		snprintf(more, sizeof more, ",'annotations':{%s}", keepers[i]);
-		place_plain_pod("keeper", more);
+		world_plain_pod(apiserver_first(KIND_NODE), "keeper", 1, more);
 		leave("j");
 		pass(20 * MINUTE);
 		assert_int_equal(one->desired, 1);
@@ -569,7 +551,7 @@ static void a_budget_that_never_allows_keeps_its_machine_unmarked(void **state)
 	start(&both);
 	come("j", 1, 1);
 	pass(10 * MINUTE);
-	place_plain_pod("keeper", "");
+	world_plain_pod(apiserver_first(KIND_NODE), "keeper", 1, "");
 	apiserver_create(
 		KIND_BUDGET,
 		value_of("{'metadata':{'name':'keeper','namespace':'llm'},'spec':{'maxUnavailable':'0','selector':{"
@@ -578,9 +560,87 @@ static void a_budget_that_never_allows_keeps_its_machine_unmarked(void **state)
 	pass(20 * MINUTE);
 	assert_int_equal(one->desired, 1);
 	assert_null(world_unrest());
+	world_plain_node("plain", 4);
 	apiserver_delete(apiserver_find(KIND_BUDGET, "llm", "keeper"));
 	pass(10 * MINUTE);
 	ends_with_nothing();
+}
+
+static bool has_pod(const char *name)
+{
+	return apiserver_find(KIND_POD, "llm", name) != NULL;
+}
+
+static const char *drain_problem(void)
+{
+	const struct published *p = replica_published(0);
+
+	return p && p->pools[0].problem[PROBLEM_DRAIN_BLOCKED] ? p->pools[0].problem[PROBLEM_DRAIN_BLOCKED] : "";
+}
+
+/* Nothing is asked to go that could run nowhere else, and why the machine stays is told. */
+static void a_pod_without_another_place_keeps_its_machine(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 1, 1);
+	pass(10 * MINUTE);
+	world_plain_pod(apiserver_first(KIND_NODE), "web", 1, "");
+	leave("j");
+	pass(20 * MINUTE);
+	assert_true(has_pod("web"));
+	assert_int_equal(one->desired, 1);
+	assert_null(world_unrest());
+	assert_non_null(strstr(drain_problem(), "pod llm/web would have no place"));
+	world_plain_node("small", 0);
+	pass(10 * MINUTE);
+	assert_true(has_pod("web"));
+	assert_int_equal(one->desired, 1);
+	world_plain_node("large", 4);
+	pass(5 * MINUTE);
+	assert_false(has_pod("web"));
+	assert_string_equal(drain_problem(), "");
+	ends_with_nothing();
+}
+
+/* Both are idle, and each could hold what is on the other: one of them goes. */
+static void two_idle_machines_are_no_place_for_each_other(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 2, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(one->desired, 2);
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
+		world_plain_pod(n, n == apiserver_first(KIND_NODE) ? "web" : "more", 1, "");
+	leave("j");
+	pass(20 * MINUTE);
+	assert_int_equal(one->desired, 1);
+	assert_int_equal(has_pod("web") + has_pod("more"), 1);
+	assert_null(world_unrest());
+}
+
+static void place_expendable_pod(const struct object *node, const char *name, const char *gpus)
+{
+	world_plain_pod(node, name, 1, "");
+	struct object *p = apiserver_find(KIND_POD, "llm", name);
+	value_set_int(p->value, "spec>priority", -11);
+	value_set_text(value_at(p->value, "spec>containers")->first, "resources>limits>nvidia.com/gpu", gpus);
+	apiserver_changed(p);
+}
+
+static void an_expendable_pod_keeps_no_machine(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 1, 1);
+	pass(10 * MINUTE);
+	place_expendable_pod(apiserver_first(KIND_NODE), "scrap", "1");
+	leave("j");
+	pass(20 * MINUTE);
+	assert_false(has_pod("scrap"));
+	ends_with_nothing();
+	expect_most(1, 0);
 }
 
 /* Slower than anybody said, and one that never becomes a node: nobody is left waiting. */
@@ -644,6 +704,24 @@ static void pods_of_a_half_empty_machine_move_and_it_goes(void **state)
 	expect_machines(1, 1);
 	assert_true(world_event_says("Consolidating", "its pod fits on "));
 	assert_true(world_event_says("Consolidating", "saves $6.00/h"));
+	end_half_empty();
+}
+
+/* It is full, and half of that is expendable. */
+static void expendable_pods_go_with_a_half_empty_machine(void **state)
+{
+	const struct object *node = NULL;
+
+	(void)state;
+	start(&big);
+	make_half_empty(1, 4, 2, "");
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (value_is(p->value, "metadata>labels>app", "rest"))
+			node = world_node_of(pod_node(p));
+	place_expendable_pod(node, "scrap", "4");
+	pass(20 * MINUTE);
+	assert_false(has_pod("scrap"));
+	expect_machines(1, 1);
 	end_half_empty();
 }
 
@@ -1027,8 +1105,12 @@ int main(int argc, char **argv)
 		SCENARIO(pods_of_a_daemon_set_bring_and_keep_no_machine),
 		SCENARIO(what_may_not_be_evicted_keeps_its_machine),
 		SCENARIO(a_budget_that_never_allows_keeps_its_machine_unmarked),
+		SCENARIO(a_pod_without_another_place_keeps_its_machine),
+		SCENARIO(two_idle_machines_are_no_place_for_each_other),
+		SCENARIO(an_expendable_pod_keeps_no_machine),
 		SCENARIO(machines_that_do_not_come_are_replaced),
 		SCENARIO(pods_of_a_half_empty_machine_move_and_it_goes),
+		SCENARIO(expendable_pods_go_with_a_half_empty_machine),
 		SCENARIO(what_may_not_move_stays),
 		SCENARIO(a_budget_keeps_a_half_empty_machine),
 		SCENARIO(work_never_moves),

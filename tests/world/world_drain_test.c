@@ -544,6 +544,30 @@ static void a_budget_that_never_allows_cordons_nothing_and_is_told(void **state)
 	assert_true(is_told("ScaledDown", "7 to 2 "));
 }
 
+/* Replicas are scaled down; what others run beside them must have a place, and they go one node at a time. */
+static void what_others_run_there_without_another_place_keeps_the_nodes(void **state)
+{
+	(void)state;
+	begin();
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		char name[80];
+		snprintf(name, sizeof name, "web-%s", n->name);
+		world_plain_pod(n, name, 40, "");
+	}
+	for (int i = 0; i < 40; i++) {
+		run(MINUTE);
+		assert_true(nothing_is_marked());
+	}
+	assert_true(is_blocked());
+	assert_non_null(strstr(condition("DrainBlocked", "message"), "pod llm/web-"));
+	assert_non_null(strstr(condition("DrainBlocked", "message"), "would have no place"));
+	assert_int_equal(world_desired("chat"), 7);
+	world_plain_node("plain", 64);
+	until(is_down, HOUR, "it comes down");
+	run(MINUTE);
+	assert_false(is_blocked());
+}
+
 static void a_budget_that_closes_during_a_drain_gives_the_node_back(void **state)
 {
 	(void)state;
@@ -646,6 +670,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(an_uninstall_after_the_pools_leaves_no_mark, NULL, tear_down),
 		SCENARIO(a_pool_that_comes_back_goes_on),
 		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
+		SCENARIO(what_others_run_there_without_another_place_keeps_the_nodes),
 		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),
 		SCENARIO(a_restart_leaves_the_nodes_alone_that_were_given_back),
 		SCENARIO(machines_added_by_hand_stay_as_long_as_told),

@@ -297,6 +297,45 @@ static void the_least_of_a_pod_group_is_enough(void **state)
 	cluster_free(c);
 }
 
+#define OF_GANG(name, size)                                                                              \
+	POD(",'labels':{'kueue.x-k8s.io/pod-group-name':'" name "'},'annotations':{'kueue.x-k8s.io/pod-" \
+	    "group-total-count':'" size "'}",                                                            \
+	    "")
+
+/* It took the two nodes in thought, and got no more: they are there for the next. */
+static void a_gang_that_finds_no_place_leaves_its_nodes_to_the_next(void **state)
+{
+	static const int groups[] = { 0 };
+	const struct cluster_group group = group_named("g5", 1, 10);
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+
+	(void)state;
+	cluster_set_fleet(c, &pool, 1, &group, 1);
+	cluster_offer(c, 0, 2);
+	for (int i = 0; i < 2; i++) {
+		char text[512];
+		snprintf(text, sizeof text,
+			 "{'metadata':{'name':'n%d','uid':'n%d','labels':{'simulated.preheat.dev/node-group':'g5'}},"
+			 "'status':{'allocatable':{'nvidia.com/gpu':'1','pods':'9'},'conditions':[{'type':'Ready',"
+			 "'status':'True'}]}}",
+			 i, i);
+		see_now(c, CLUSTER_NODES, text);
+	}
+	for (int i = 0; i < 7; i++)
+		see_pod(c, i, i < 5 ? OF_GANG("large", "5") : OF_GANG("small", "2"));
+	const struct pool_view v = cluster_pool_view(c, 0, &a);
+	assert_int_equal(v.groups[0].lacking_nodes, 0);
+	assert_int_equal(v.placed, 2);
+	cluster_free(c);
+}
+
 /* Pods that Kueue holds back exist, and are nobody's demand until they are let go. */
 static void gated_pods_wait(void **state)
 {
@@ -326,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_leader_alone_is_served),
 		cmocka_unit_test(a_gang_that_does_not_come_is_told),
 		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
+		cmocka_unit_test(a_gang_that_finds_no_place_leaves_its_nodes_to_the_next),
 		cmocka_unit_test(gated_pods_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,11 @@ static const struct {
 	  { ON("x", "a", "2", OWNED, ""), WAITS("w", "5") },
 	  true,
 	  "its pod fits on y" },
+	{ "an expendable pod goes without a place",
+	  { ONE },
+	  { ON("x", "a", "4", OWNED, ""), ON("x", "e", "4", "", ",'priority':-11") },
+	  true,
+	  "its pod fits on y" },
 	{ "a taint",
 	  { NODE("x", "z1", "8", ""), NODE("y", "z1", "4", "'taints':[{'key':'k','effect':'NoSchedule'}]") },
 	  { ON("x", "a", "1", OWNED, "") },
@@ -169,16 +174,85 @@ static void finds_places(void **state)
 		for (const char *name = "y"; *name; name = *name == 'y' ? "z" : "")
 			if (cluster_node(c, name))
 				to[count++] = cluster_node(c, name);
-		const struct move_verdict v = cluster_move(c, cluster_node(c, "x"), to, count, 0, &a);
+		const struct move_verdict v =
+			cluster_move(c, cluster_node(c, "x"), (struct node_places){ to, count }, 0, &a);
 		if (v.is_possible != cases[i].is_possible || strcmp(v.text, cases[i].text) != 0)
 			fail_msg("%s: %d, %s", cases[i].what, v.is_possible, v.text);
 		cluster_free(c);
 	}
 }
 
+/* Of a node that pool 0, whose pods are those of app chat, gives up. */
+static const struct {
+	const char *what, *pods[3];
+	bool is_possible;
+	const char *text;
+	size_t count;
+} displaced[] = {
+	{ "nothing there", { NULL }, true, "no pod needs another place", 0 },
+	{ "a replica goes with it",
+	  { ON("x", "a", "8", OF("ReplicaSet") ",'labels':{'app':'chat'}", "") },
+	  true,
+	  "no pod needs another place",
+	  0 },
+	{ "an expendable pod, too",
+	  { ON("x", "a", "8", "", ",'priority':-11") },
+	  true,
+	  "no pod needs another place",
+	  0 },
+	{ "and one of a DaemonSet", { ON("x", "a", "8", OF("DaemonSet"), "") }, true, "no pod needs another place", 0 },
+	{ "another's", { ON("x", "a", "4", OWNED, "") }, true, "its pod fits on y", 1 },
+	{ "a Job's", { ON("x", "a", "4", OF("Job"), "") }, true, "its pod fits on y", 1 },
+	{ "what is choosy, as far as is known",
+	  { ON("x", "a", "4", OWNED, ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}]") },
+	  true,
+	  "its pod fits on y",
+	  1 },
+	{ "no room",
+	  { ON("x", "a", "5", OWNED, "") },
+	  false,
+	  "pod llm/a would have no place: wants 5 nvidia.com/gpu, a node has 4",
+	  1 },
+	{ "room for one, beside a replica",
+	  { ON("x", "a", "3", OWNED, ""), ON("x", "b", "2", OWNED, ""),
+	    ON("x", "r", "1", OF("ReplicaSet") ",'labels':{'app':'chat'}", "") },
+	  false,
+	  "pod llm/b would have no place: wants 2 nvidia.com/gpu, a node has 1",
+	  2 },
+};
+
+static void finds_places_for_those_beside_the_work(void **state)
+{
+	static const struct cluster_label chat = { "app", "chat" };
+	const struct cluster_pool pool = {
+		.name = "chat", .namespace = "llm", .selector = &chat, .selector_count = 1, .gpus_per_replica = 1
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof displaced / sizeof *displaced; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		cluster_set_fleet(c, &pool, 1, NULL, 0);
+		see_now(c, CLUSTER_NODES, NODE("x", "z1", "8", ""));
+		see_now(c, CLUSTER_NODES, NODE("y", "z1", "4", ""));
+		for (size_t k = 0; k < 3 && displaced[i].pods[k]; k++)
+			see_now(c, CLUSTER_PODS, displaced[i].pods[k]);
+		const struct node *to[] = { cluster_node(c, "y") };
+		const struct move_verdict v =
+			cluster_displace(c, cluster_node(c, "x"), 0, (struct node_places){ to, 1 }, 0, &a);
+		if (v.is_possible != displaced[i].is_possible || strcmp(v.text, displaced[i].text) != 0)
+			fail_msg("%s: %d, %s", displaced[i].what, v.is_possible, v.text);
+		assert_int_equal(v.pods, displaced[i].count);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(finds_places) };
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_places),
+		cmocka_unit_test(finds_places_for_those_beside_the_work),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -471,6 +471,46 @@ static void devices_of_other_names_are_bought(void **state)
 	}
 }
 
+/* Cluster Autoscaler's constant: below -10 a pod asks for no machine. */
+static void expendable_pods_ask_for_no_machine(void **state)
+{
+	static const int groups[] = { 0 };
+	static const struct {
+		int priority;
+		int64_t lacking;
+		const char *note;
+	} cases[] = { { -10, 1, NULL },
+		      { -11, 0, "its priority -11 is below -10: it is expendable, and no machine is bought for it" } };
+	const struct cluster_group group = group_named("g5", 1, 10);
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		size_t count = 0;
+		cluster_set_fleet(c, &pool, 1, &group, 1);
+		cluster_offer(c, 0, 9);
+		see_asking(c, 0, 1, cases[i].priority);
+		const struct pool_view v = cluster_pool_view(c, 0, &a);
+		assert_int_equal(v.groups[0].lacking_nodes, cases[i].lacking);
+		assert_int_equal(v.pending + v.unsatisfiable, cases[i].lacking);
+		const struct pod_note *notes = cluster_pod_notes(c, &a, &count);
+		assert_int_equal(count, cases[i].note != NULL);
+		if (cases[i].note != NULL)
+			assert_string_equal(notes[0].text, cases[i].note);
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		assert_int_equal(count, 1);
+		assert_null(shapes[0].stray);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +523,7 @@ int main(void)
 		cmocka_unit_test(pods_of_no_pool_are_told_of),
 		cmocka_unit_test(devices_of_other_names_are_bought),
 		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
+		cmocka_unit_test(expendable_pods_ask_for_no_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
