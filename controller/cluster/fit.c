@@ -162,12 +162,10 @@ static int64_t share_of(const struct pod *p, const char *resource)
 
 static int64_t used_on(const struct fit_node *n, const char *resource)
 {
-	int64_t sum = 0;
+	int64_t sum =
+		n->residents == NULL ? 0 : resources_get(n->residents->requests, resource == NULL ? "pods" : resource);
 	for (const struct pod *p = n->node == NULL ? NULL : n->node->pods; p != NULL; p = p->next)
 		if (pod_counts(p))
-			sum = plus(sum, share_of(p, resource));
-	for (const struct pod *p = n->like == NULL ? NULL : n->like->pods; p != NULL; p = p->next)
-		if (pod_counts(p) && (p->kind == POD_DAEMON || p->kind == POD_STATIC))
 			sum = plus(sum, share_of(p, resource));
 	for (const struct fit_seat *s = n->seats; s != NULL; s = s->next)
 		sum = plus(sum, share_of(s->pod, resource));
@@ -244,13 +242,11 @@ static bool ports_collide(const struct host_port_set *a, const struct host_port_
 
 static bool fits_ports(const struct pod_shape *s, const struct fit_node *n, char *why)
 {
-	bool is_free = true;
+	bool is_free = n->residents == NULL || !ports_collide(s->ports, n->residents->ports);
 	if (s->ports == NULL)
 		return true;
 	for (const struct pod *p = n->node == NULL ? NULL : n->node->pods; p != NULL; p = p->next)
 		is_free = is_free && (p->state == POD_FINISHED || !ports_collide(s->ports, p->shape->ports));
-	for (const struct pod *p = n->like == NULL ? NULL : n->like->pods; p != NULL; p = p->next)
-		is_free = is_free && (p->kind != POD_DAEMON || !ports_collide(s->ports, p->shape->ports));
 	for (const struct fit_seat *t = n->seats; t != NULL; t = t->next)
 		is_free = is_free && !ports_collide(s->ports, t->pod->shape->ports);
 	if (!is_free)

@@ -18,6 +18,7 @@ struct node;
 struct pod;
 struct pod_shape;
 struct requirement_set;
+struct residents;
 struct resources;
 struct taint_set;
 
@@ -28,11 +29,11 @@ struct fit_node {
 	const struct label_set *labels;
 	const struct taint_set *taints;
 	const struct resources *allocatable;
-	const struct node *node; /* NULL: one to come */
-	const struct node *like; /* of one to come: a node of its group, whose DaemonSets it will run, too; or NULL */
-	int group;		 /* -1: of none */
-	bool is_guess;		 /* what is not told may be there all the same */
-	struct fit_seat *seats;	 /* pods put there in thought */
+	const struct node *node;	   /* NULL: one to come */
+	const struct residents *residents; /* of one to come: what it will run beside; or NULL */
+	int group;			   /* -1: of none */
+	bool is_guess;			   /* what is not told may be there all the same */
+	struct fit_seat *seats;		   /* pods put there in thought */
 };
 
 bool fit_requirements(const struct requirement_set *set, const struct fit_node *n);

@@ -326,6 +326,7 @@ void cluster_follow_waiting(struct cluster *c, millis now)
 {
 	c->heeds_schedulers = true;
 	c->followed_at = now;
+	template_follow(c);
 	const struct placement *p = cluster_placement(c);
 	struct trials trials = { .items = { .hash_offset = offsetof(struct trial, hash) } };
 	choose_units(c, p, &trials, now);

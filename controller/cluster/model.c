@@ -292,8 +292,9 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
 	if (g->memory_milli > 0)
 		amounts[count++] = (struct resource){ "memory", g->memory_milli };
-	return (struct template){ model_labels(c, &labels), model_taints(c, &taints),
-				  model_resources(c, amounts, count), false };
+	return (struct template){ .labels = model_labels(c, &labels),
+				  .taints = model_taints(c, &taints),
+				  .allocatable = model_resources(c, amounts, count) };
 }
 
 static struct template template_of(struct cluster *c, const struct cluster_group *g)
@@ -303,9 +304,7 @@ static struct template template_of(struct cluster *c, const struct cluster_group
 		if (!old->template.is_learned || strcmp(old->name, g->name) != 0 ||
 		    strcmp(old->provider, g->provider) != 0)
 			continue;
-		intern_hold(old->template.labels);
-		intern_hold(old->template.taints);
-		intern_hold(old->template.allocatable);
+		template_hold(&old->template);
 		return old->template;
 	}
 	return manifest_template(c, g);
@@ -329,11 +328,8 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 
 static void drop_templates(struct cluster *c)
 {
-	for (size_t i = 0; i < c->group_count; i++) {
-		intern_drop(&c->intern, c->groups[i].template.labels);
-		intern_drop(&c->intern, c->groups[i].template.taints);
-		intern_drop(&c->intern, c->groups[i].template.allocatable);
-	}
+	for (size_t i = 0; i < c->group_count; i++)
+		template_drop(c, &c->groups[i].template);
 }
 
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
@@ -627,6 +623,7 @@ static const struct field node_fields[] = {
 	MAP(struct node_record, labels, "metadata>labels", wants_node_label),
 	MAP(struct node_record, annotations, "metadata>annotations", wants_node_annotation),
 	MAP(struct node_record, allocatable, "status>allocatable", NULL),
+	MAP(struct node_record, capacity, "status>capacity", NULL),
 	LIST(struct node_record, taints, "spec>taints", taint_spec),
 	LIST(struct node_record, conditions, "status>conditions", condition_spec),
 };

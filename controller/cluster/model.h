@@ -103,7 +103,8 @@ void cluster_ignore_stamps(struct cluster *c, bool ignore);
 
 /*
  * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool. What was
- * learned of a group (labels, taints, devices of its nodes) stays while a group of that name and provider stays.
+ * learned of a group (labels, zones, taints, devices, DaemonSets of its nodes) stays while a group of that name and
+ * provider stays.
  */
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
 		       const struct cluster_group *groups, size_t group_count);

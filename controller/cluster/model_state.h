@@ -28,7 +28,7 @@ struct node_record {
 	const char *provider_id;
 	bool is_unschedulable;
 	millis created_at, deleted_at;
-	struct decoded_map labels, annotations, allocatable;
+	struct decoded_map labels, annotations, allocatable, capacity;
 	struct decoded_list taints;	/* of struct taint_record */
 	struct decoded_list conditions; /* of struct condition_record */
 };
@@ -243,14 +243,38 @@ struct pool_known {
 	struct pod *pods;
 };
 
-/* What a new node of the group will be. */
+enum { ZONES_MOST = 8 };
+
+/* What runs on every node of a group whoever else is there, of DaemonSets and static pods: the most that one had. */
+struct residents {
+	const struct resources *requests; /* the pods themselves are counted as "pods" */
+	const struct host_port_set *ports;
+};
+
+/* What a new node of the group will be (template.c). */
 struct template
 {
-	const struct label_set *labels;
+	const struct label_set *labels; /* of the node that spoke last */
 	const struct taint_set *taints;
 	const struct resources *allocatable;
+	struct residents residents;
+	bool has_residents_less; /* some went since they were counted */
 	bool is_learned; /* from a node that was there; else from what was told, and what is not told is not known */
+	/* Where its nodes were, by the labels of the last one in each zone; who spoke last is last. */
+	struct zone_seen {
+		const struct label_set *labels;
+		int elsewhere; /* machines that came in other zones since */
+	} zones[ZONES_MOST];
+	size_t zone_count;
 };
+void template_hold(const struct template *t); /* what a copy of it holds */
+void template_drop(struct cluster *c, const struct template *t);
+void template_learn(struct cluster *c, struct node *n); /* the node is of a group */
+bool pod_is_resident(const struct pod *p);
+void template_resident_came(struct cluster *c, const struct node *n);
+/* It, or the node itself. */
+void template_resident_left(struct cluster *c, const struct node *n);
+void template_follow(struct cluster *c); /* counts them again where some left */
 
 struct group_known {
 	const char *name, *provider;
@@ -461,6 +485,9 @@ bool model_is_choosy(const struct pod_record *r); /* see struct pod */
 /* When something happened: by the object's own time where it was listed, else by its arrival. */
 millis model_moment(const struct cluster *c, const struct watch_seen *seen, millis told);
 
+const char *node_zone_of(const struct label_set *labels); /* "" without */
+/* Those of its taints that do not come and go; the caller drops them. */
+const struct taint_set *node_lasting_taints(struct cluster *c, const struct node *n);
 struct node *node_find(const struct cluster *c, const char *name);
 /* As node_find; a node that was not seen yet is made. */
 struct node *node_expect(struct cluster *c, const char *name);

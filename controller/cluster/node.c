@@ -72,13 +72,14 @@ static void forget_object(struct cluster *c, struct node *n)
 	intern_drop(&c->intern, n->taints);
 	intern_drop(&c->intern, n->allocatable);
 	intern_drop(&c->intern, n->own_allocatable);
+	intern_drop(&c->intern, n->own_whole);
 	intern_drop(&c->intern, n->hostname);
 	if (n->drained_by[0] != '\0')
 		intern_drop(&c->intern, n->drained_by);
 	n->drained_by = "";
 	n->labels = NULL;
 	n->taints = NULL;
-	n->allocatable = n->own_allocatable = NULL;
+	n->allocatable = n->own_allocatable = n->own_whole = NULL;
 	n->hostname = NULL;
 	n->provider_id = n->machine_id = n->zone = n->instance_type = n->capacity_type = "";
 }
@@ -86,6 +87,7 @@ static void forget_object(struct cluster *c, struct node *n)
 void node_release(struct cluster *c, struct node *n)
 {
 	forget_object(c, n);
+	intern_drop(&c->intern, n->born_taints);
 	store_remove(&c->nodes, n);
 	intern_drop(&c->intern, n->name);
 	free(n);
@@ -97,14 +99,21 @@ void node_forget_unknown(struct cluster *c, struct node *n)
 		node_release(c, n);
 }
 
-static const char *first_label(const struct node *n, const char *const *keys)
+static const char *first_label(const struct label_set *labels, const char *const *keys)
 {
 	for (; *keys != NULL; keys++) {
-		const char *value = label_set_get(n->labels, *keys);
+		const char *value = label_set_get(labels, *keys);
 		if (value != NULL)
 			return value;
 	}
 	return "";
+}
+
+const char *node_zone_of(const struct label_set *labels)
+{
+	static const char *const zones[] = { "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone",
+					     NULL };
+	return first_label(labels, zones);
 }
 
 static const char *capacity_type(const struct node *n)
@@ -118,10 +127,31 @@ static const char *capacity_type(const struct node *n)
 	return "";
 }
 
+/* A device that is broken is no more allocatable, and the machine's all the same. */
+static void raise_to_capacity(struct cluster *c, struct resource *amounts, size_t count, const struct node_record *r)
+{
+	size_t all = 0;
+	const struct resource *capacity = model_amounts(c, &r->capacity, &all);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < all; k++)
+			if (strchr(amounts[i].name, '/') != NULL && strcmp(amounts[i].name, capacity[k].name) == 0 &&
+			    amounts[i].milli < capacity[k].milli)
+				amounts[i].milli = capacity[k].milli;
+}
+
+static void read_resources(struct cluster *c, struct node *n, const struct node_record *r)
+{
+	size_t count = 0;
+	struct resource *amounts = model_amounts(c, &r->allocatable, &count);
+	struct resource devices[DEVICE_ROWS_MOST];
+	n->own_allocatable = model_resources(c, amounts, count);
+	n->allocatable = model_with_devices(c, n->own_allocatable, devices, device_slices_rows(c, n, devices));
+	raise_to_capacity(c, amounts, count, r);
+	n->own_whole = model_resources(c, amounts, count);
+}
+
 static void read_identity(struct cluster *c, struct node *n, const struct node_record *r)
 {
-	static const char *const zones[] = { "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone",
-					     NULL };
 	static const char *const types[] = { "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type",
 					     NULL };
 	struct decoded_pair *pairs = arena_array(&c->scratch, struct decoded_pair, r->labels.count);
@@ -135,13 +165,9 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 		n->drained_by = intern_text(&c->intern, drained_by);
 	n->hostname = intern_text(&c->intern, decoded_get(&r->labels, "kubernetes.io/hostname"));
 	n->taints = model_taints(c, &r->taints);
-	size_t count = 0;
-	struct resource *amounts = model_amounts(c, &r->allocatable, &count);
-	struct resource devices[DEVICE_ROWS_MOST];
-	n->own_allocatable = model_resources(c, amounts, count);
-	n->allocatable = model_with_devices(c, n->own_allocatable, devices, device_slices_rows(c, n, devices));
-	n->zone = first_label(n, zones);
-	n->instance_type = first_label(n, types);
+	read_resources(c, n, r);
+	n->zone = node_zone_of(n->labels);
+	n->instance_type = first_label(n->labels, types);
 	n->capacity_type = capacity_type(n);
 	if (r->provider_id != NULL && r->provider_id[0] != '\0') {
 		n->provider_id = intern_text(&c->intern, r->provider_id);
@@ -368,6 +394,8 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 	n->uid[0] = seen->uid.high;
 	n->uid[1] = seen->uid.low;
 	n->is_known = true;
+	n->told_at = seen->arrived;
+	n->was_listed = before.is_known ? before.was_listed : seen->is_from_list;
 	read_identity(c, n, r);
 	read_standing(n, r);
 	n->gpus_milli = node_gpus_milli(n);
@@ -406,7 +434,9 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 		return;
 	c->generation++;
 	notify(c, CLUSTER_NODE_GONE, n, at, false);
+	template_resident_left(c, n);
 	forget_object(c, n);
+	intern_drop(&c->intern, n->born_taints);
 	struct node bare = { .name = n->name, .pods = n->pods, .slices = n->slices, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
 	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = bare.drained_by = "";
@@ -548,7 +578,7 @@ void cluster_node_ends(struct cluster *c, const struct node *seen, bool ends, mi
 	notify(c, CLUSTER_NODE_CHANGED, n, at, false);
 }
 
-/* Which group a node is of, and what the group learns from it. */
+/* Which group a node is of. */
 
 static bool is_of(const struct node *n, const struct group_known *g)
 {
@@ -581,7 +611,7 @@ static bool is_passing(const char *key)
 	return false;
 }
 
-static const struct taint_set *lasting_taints(struct cluster *c, const struct node *n)
+const struct taint_set *node_lasting_taints(struct cluster *c, const struct node *n)
 {
 	size_t count = 0, all = intern_count(n->taints);
 	struct taint *rows = arena_array(&c->scratch, struct taint, all);
@@ -589,22 +619,6 @@ static const struct taint_set *lasting_taints(struct cluster *c, const struct no
 		if (!is_passing(n->taints->items[i].key))
 			rows[count++] = n->taints->items[i];
 	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
-}
-
-/* A node that is whole tells what the next one will be. */
-static void teach(struct cluster *c, struct group_known *g, const struct node *n)
-{
-	bool is_lent = label_set_get(n->labels, "preheat.dev/lent-by") != NULL;
-	bool is_worn = g->template.is_learned && !device_slices_are_whole(n);
-	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent || is_worn)
-		return;
-	struct template old = g->template;
-	intern_hold(n->labels);
-	intern_hold(n->allocatable);
-	g->template = (struct template){ n->labels, lasting_taints(c, n), n->allocatable, true };
-	intern_drop(&c->intern, old.labels);
-	intern_drop(&c->intern, old.taints);
-	intern_drop(&c->intern, old.allocatable);
 }
 
 static bool is_being_provisioned(const struct node *n)
@@ -633,5 +647,5 @@ void node_place(struct cluster *c, struct node *n)
 	if (n->is_known)
 		settle_owner(c, n);
 	if (n->group >= 0)
-		teach(c, &c->groups[n->group], n);
+		template_learn(c, n);
 }

@@ -53,6 +53,11 @@ struct node {
 	struct pod *pods;
 	struct device_slice *slices;
 	const struct resources *own_allocatable; /* as its object says */
+	const struct resources *own_whole;	 /* with all devices that it has, those that are broken, too */
+	const struct taint_set *born_taints;	 /* lasting ones that it had when it first taught its group, and has */
+	millis told_at;				 /* when its object last came */
+	millis taught_at;			 /* when it was first whole; 0: not yet */
+	bool was_listed;			 /* it was there before us */
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;

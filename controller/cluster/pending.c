@@ -14,26 +14,35 @@ enum { WHY_GROUPS = 3, EXAMPLES_MOST = 64, HOST_SIZE = 32 };
 /* --- what a new node of a group would be --- */
 
 /*
- * Nodes of one group may differ, in their zone for one: any of them is an example of the next. Labels are shared among
- * nodes that are alike, so that there are few.
+ * Nodes of one group may differ, in their zone for one: any of them is an example of the next, and so are those that
+ * were there. Labels are shared among nodes that are alike, so that there are few.
  */
 struct examples {
 	const struct label_set *labels[EXAMPLES_MOST];
 	size_t count;
 	int64_t nodes;
-	const struct node *first; /* by name; NULL without */
 };
 
-static void add_example(struct examples *of, const struct node *n)
+static void add_example(struct examples *of, const struct label_set *labels)
 {
 	size_t i = 0;
-	of->nodes += !n->is_leaving;
-	if (of->first == NULL && n->is_ready)
-		of->first = n;
-	while (i < of->count && of->labels[i] != n->labels)
+	while (i < of->count && of->labels[i] != labels)
 		i++;
-	if (i == of->count && i < EXAMPLES_MOST && n->gpu_at != 0)
-		of->labels[of->count++] = n->labels;
+	if (i == of->count && i < EXAMPLES_MOST)
+		of->labels[of->count++] = labels;
+}
+
+static void add_remembered(struct examples *of, const struct template *t)
+{
+	for (size_t i = 0; i < t->zone_count; i++)
+		add_example(of, t->zones[i].labels);
+}
+
+static void add_node(struct examples *of, const struct node *n)
+{
+	of->nodes += !n->is_leaving;
+	if (n->gpu_at != 0)
+		add_example(of, n->labels);
 }
 
 /* --- one round: everybody who waits sits down, in the order of the scheduler --- */
@@ -78,11 +87,12 @@ static struct round round_new(const struct cluster *c, struct arena *a)
 	for (size_t i = 0; i < c->group_count; i++) {
 		r.expected[i] = c->groups[i].expected;
 		r.offered[i] = c->groups[i].offered;
+		add_remembered(&r.examples[i], &c->groups[i].template);
 	}
 	r.nodes = arena_array(a, struct fit_node, count);
 	for (size_t i = 0; i < count; i++) {
 		if (nodes[i]->group >= 0)
-			add_example(&r.examples[nodes[i]->group], nodes[i]);
+			add_node(&r.examples[nodes[i]->group], nodes[i]);
 		if (is_open(nodes[i]))
 			r.nodes[r.node_count++] = fit_node_of(nodes[i]);
 	}
@@ -106,7 +116,7 @@ static struct fit_node *next_node(struct round *r, int group, const struct label
 				.labels = labels,
 				.taints = t->taints,
 				.allocatable = t->allocatable,
-				.like = r->examples[group].first,
+				.residents = &t->residents,
 				.group = group,
 				.is_guess = !t->is_learned };
 	return n;

@@ -96,6 +96,8 @@ static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 	n->placeholder_count += p->is_placeholder;
 	if (pod_counts(p))
 		n->gpus_used_milli += p->gpus_milli;
+	if (pod_is_resident(p))
+		template_resident_came(c, n);
 }
 
 static void pod_detach(struct cluster *c, struct pod *p)
@@ -110,6 +112,8 @@ static void pod_detach(struct cluster *c, struct pod *p)
 	p->link = NULL;
 	if (p->node == NULL)
 		return;
+	if (pod_is_resident(p))
+		template_resident_left(c, p->node);
 	home(p)->placeholder_count -= p->is_placeholder;
 	if (pod_counts(p))
 		home(p)->gpus_used_milli -= p->gpus_milli;

@@ -94,7 +94,7 @@ MESSAGE(node_condition, CORE "NodeCondition", node_condition_fields);
 static const struct protobuf_field node_spec_fields[] = { TEXT(3, "providerID"), BOOL(4, "unschedulable"),
 							  MANY(5, "taints", taint) };
 MESSAGE(node_spec_message, CORE "NodeSpec", node_spec_fields);
-static const struct protobuf_field node_status_fields[] = { QUANTITIES(2, "allocatable"),
+static const struct protobuf_field node_status_fields[] = { QUANTITIES(1, "capacity"), QUANTITIES(2, "allocatable"),
 							    MANY(4, "conditions", node_condition) };
 MESSAGE(node_status, CORE "NodeStatus", node_status_fields);
 static const struct protobuf_field node_fields[] = { ONE(1, "metadata", meta), ONE(2, "spec", node_spec_message),

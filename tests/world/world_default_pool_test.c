@@ -522,6 +522,63 @@ static void pods_of_a_daemon_set_bring_and_keep_no_machine(void **state)
 	expect_most(0, 1);
 }
 
+/* One of a DaemonSet that asks for a processor on each node, gone with it. */
+static void daemons_follow(void)
+{
+	static const char daemon[] =
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'llm','labels':{'app':'ds'},"
+		"'ownerReferences':[{'kind':'DaemonSet','name':'ds','uid':'ds-1','controller':true}]},'spec':{"
+		"'nodeName':'%s','tolerations':[{'operator':'Exists'}],'containers':[{'name':'c','image':'i:1',"
+		"'resources':{'requests':{'cpu':'1'}}}]},'status':{'phase':'Running','conditions':[{'type':'Ready',"
+		"'status':'True'}]}}";
+
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		if (apiserver_find(KIND_POD, "llm", n->name))
+			continue;
+		struct object *o = apiserver_create(KIND_POD, value_of(daemon, n->name, n->name));
+		o->extra = calloc(1, sizeof(struct pod_life));
+		if (!o->extra)
+			abort();
+	}
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		next = p->next;
+		if (value_is(p->value, "metadata>labels>app", "ds") && !apiserver_find(KIND_NODE, "", p->name))
+			apiserver_delete(p);
+	}
+}
+
+/* Machines bought meanwhile. */
+static int64_t pass_with_daemons(millis duration)
+{
+	int64_t bought = 0;
+
+	for (millis at = 0; at < duration; at += 5 * SECOND) {
+		int64_t before = one->desired + eight->desired;
+		daemons_follow();
+		pass(5 * SECOND);
+		bought += one->desired + eight->desired > before ? one->desired + eight->desired - before : 0;
+	}
+	return bought;
+}
+
+/* It would fit each group but for them, which show on nodes alone: a machine of each tells, and none is bought again.
+ */
+static void a_pod_that_daemons_leave_no_room_buys_each_machine_once(void **state)
+{
+	(void)state;
+	start(&both);
+	world_job(&(struct world_job){
+		.name = "k", .pool = "nobody", .pods = 1, .is_loose = true, .cpus = 64, .gpus = 1 });
+	world_scheduler_looks();
+	assert_int_equal(pass_with_daemons(HOUR), 2);
+	assert_int_equal(world_job_running("k"), 0);
+	expect_told("wants 64 cpu, a node has 63");
+	assert_int_equal(one->desired + eight->desired, 0);
+	assert_int_equal(pass_with_daemons(2 * HOUR), 0);
+	leave("k");
+	ends_with_nothing();
+}
+
 static void what_may_not_be_evicted_keeps_its_machine(void **state)
 {
 	static const char *const keepers[] = { "'cluster-autoscaler.kubernetes.io/safe-to-evict':'false'",
@@ -1103,6 +1160,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_gang_comes_whole_or_not_at_all),
 		SCENARIO(a_node_selector_chooses_the_group),
 		SCENARIO(pods_of_a_daemon_set_bring_and_keep_no_machine),
+		SCENARIO(a_pod_that_daemons_leave_no_room_buys_each_machine_once),
 		SCENARIO(what_may_not_be_evicted_keeps_its_machine),
 		SCENARIO(a_budget_that_never_allows_keeps_its_machine_unmarked),
 		SCENARIO(a_pod_without_another_place_keeps_its_machine),

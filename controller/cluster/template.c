@@ -1,0 +1,281 @@
+/* What the nodes of a group teach of the next one, for as long as it is not there. */
+#include "controller/cluster/model_state.h"
+
+#include <string.h>
+
+/* So many machines come elsewhere before a zone is of its group no more. */
+enum { ELSEWHERE_MOST = 8 };
+/* Once it is whole: its DaemonSets' pods are there, and whoever marks nodes has marked it. */
+static const millis DAEMONS_COME = MINUTE, TAINTS_COME = 10 * MINUTE;
+
+void template_hold(const struct template *t)
+{
+	intern_hold(t->labels);
+	intern_hold(t->taints);
+	intern_hold(t->allocatable);
+	intern_hold(t->residents.requests);
+	intern_hold(t->residents.ports);
+	for (size_t i = 0; i < t->zone_count; i++)
+		intern_hold(t->zones[i].labels);
+}
+
+static void drop_residents(struct cluster *c, const struct residents *r)
+{
+	intern_drop(&c->intern, r->requests);
+	intern_drop(&c->intern, r->ports);
+}
+
+void template_drop(struct cluster *c, const struct template *t)
+{
+	intern_drop(&c->intern, t->labels);
+	intern_drop(&c->intern, t->taints);
+	intern_drop(&c->intern, t->allocatable);
+	drop_residents(c, &t->residents);
+	for (size_t i = 0; i < t->zone_count; i++)
+		intern_drop(&c->intern, t->zones[i].labels);
+}
+
+/* --- what runs on every node of it --- */
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static struct resource *row_of(struct resource *rows, size_t *count, const char *name)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	rows[*count] = (struct resource){ name, 0 };
+	return &rows[(*count)++];
+}
+
+static void add_ports(struct host_port *rows, size_t *count, const struct host_port_set *more)
+{
+	for (size_t i = 0; i < intern_count(more); i++) {
+		size_t k = 0;
+		while (k < *count && memcmp(&rows[k], &more->items[i], sizeof *rows) != 0)
+			k++;
+		if (k == *count)
+			rows[(*count)++] = more->items[i];
+	}
+}
+
+bool pod_is_resident(const struct pod *p)
+{
+	return (p->kind == POD_DAEMON || p->kind == POD_STATIC) && pod_counts(p);
+}
+
+static struct residents residents_of(struct cluster *c, const struct node *n)
+{
+	size_t amounts = 1, ports = 0, amount_count = 0, port_count = 0;
+	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
+		amounts += pod_is_resident(p) ? intern_count(p->shape->requests) : 0;
+		ports += pod_is_resident(p) ? intern_count(p->shape->ports) : 0;
+	}
+	struct resource *sums = arena_array(&c->scratch, struct resource, amounts);
+	struct host_port *taken = arena_array(&c->scratch, struct host_port, ports);
+	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
+		if (!pod_is_resident(p))
+			continue;
+		row_of(sums, &amount_count, "pods")->milli += 1000;
+		for (size_t i = 0; i < intern_count(p->shape->requests); i++) {
+			const struct resource *asked = &p->shape->requests->items[i];
+			int64_t *milli = &row_of(sums, &amount_count, asked->name)->milli;
+			*milli = plus(*milli, asked->milli);
+		}
+		add_ports(taken, &port_count, p->shape->ports);
+	}
+	return (struct residents){ model_resources(c, sums, amount_count),
+				   intern_rows(&c->intern, INTERN_PORTS, taken, port_count) };
+}
+
+static const struct resources *larger(struct cluster *c, const struct resources *a, const struct resources *b)
+{
+	size_t count = 0;
+	struct resource *rows = arena_array(&c->scratch, struct resource, intern_count(a) + intern_count(b));
+	for (size_t i = 0; i < intern_count(a); i++)
+		rows[count++] = a->items[i];
+	for (size_t i = 0; i < intern_count(b); i++) {
+		int64_t *milli = &row_of(rows, &count, b->items[i].name)->milli;
+		*milli = b->items[i].milli > *milli ? b->items[i].milli : *milli;
+	}
+	return model_resources(c, rows, count);
+}
+
+static const struct host_port_set *both(struct cluster *c, const struct host_port_set *a, const struct host_port_set *b)
+{
+	size_t count = 0;
+	struct host_port *rows = arena_array(&c->scratch, struct host_port, intern_count(a) + intern_count(b));
+	add_ports(rows, &count, a);
+	add_ports(rows, &count, b);
+	return intern_rows(&c->intern, INTERN_PORTS, rows, count);
+}
+
+/* To what the node runs, where that is more. */
+static void raise_to(struct cluster *c, struct residents *r, const struct node *n)
+{
+	const struct residents old = *r, own = residents_of(c, n);
+	if (own.requests != old.requests || own.ports != old.ports) {
+		*r = (struct residents){ larger(c, old.requests, own.requests), both(c, old.ports, own.ports) };
+		drop_residents(c, &old);
+	}
+	drop_residents(c, &own);
+}
+
+void template_resident_came(struct cluster *c, const struct node *n)
+{
+	if (n->group >= 0)
+		raise_to(c, &c->groups[n->group].template.residents, n);
+}
+
+void template_resident_left(struct cluster *c, const struct node *n)
+{
+	if (n->group >= 0)
+		c->groups[n->group].template.has_residents_less = true;
+}
+
+/* Nothing runs there less because it starts or ends. */
+static bool stands(const struct cluster *c, const struct node *n)
+{
+	bool is_settled = n->gpu_at != 0 && c->followed_at - n->gpu_at > DAEMONS_COME;
+	return n->is_ready && is_settled && !n->is_cordoned && !n->is_draining && !n->is_leaving &&
+	       n->interruption == NODE_STAYS;
+}
+
+/* By the nodes of the group that there are; as it was, while none of them shows all. */
+static void count_residents(struct cluster *c, int group)
+{
+	struct template *t = &c->groups[group].template;
+	struct residents most = { 0 };
+	const struct node *n = NULL;
+	bool is_known = false;
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
+		if (n->group != group)
+			continue;
+		raise_to(c, &most, n);
+		is_known = is_known || stands(c, n);
+		arena_clear(&c->scratch);
+	}
+	drop_residents(c, is_known ? &t->residents : &most);
+	if (!is_known)
+		return;
+	t->residents = most;
+	t->has_residents_less = false;
+	c->generation++;
+}
+
+void template_follow(struct cluster *c)
+{
+	for (size_t i = 0; i < c->group_count; i++)
+		if (c->groups[i].template.has_residents_less)
+			count_residents(c, (int)i);
+}
+
+/* --- taints --- */
+
+static bool has_taint(const struct taint_set *set, const struct taint *wanted)
+{
+	for (size_t i = 0; i < intern_count(set); i++)
+		if (memcmp(&set->items[i], wanted, sizeof *wanted) == 0)
+			return true;
+	return false;
+}
+
+static const struct taint_set *common(struct cluster *c, const struct taint_set *a, const struct taint_set *b)
+{
+	size_t count = 0;
+	struct taint *rows = arena_array(&c->scratch, struct taint, intern_count(a));
+	for (size_t i = 0; i < intern_count(a); i++)
+		if (has_taint(b, &a->items[i]))
+			rows[count++] = a->items[i];
+	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
+}
+
+/*
+ * What a node starts with is the group's, and what it gets later its own: else one that somebody shuts would shut its
+ * group. Of nodes that were there before us, or lose what they had, it is what they have in common.
+ */
+static void learn_taints(struct cluster *c, struct template *t, struct node *n)
+{
+	bool is_first = n->taught_at == 0;
+	bool is_fresh = !n->was_listed && (is_first || n->told_at - n->taught_at <= TAINTS_COME);
+	const struct taint_set *old = t->taints, *before = n->born_taints, *lasting = node_lasting_taints(c, n);
+	if (is_fresh || is_first) {
+		n->born_taints = lasting;
+	} else {
+		n->born_taints = common(c, before, lasting);
+		intern_drop(&c->intern, lasting);
+	}
+	if (is_fresh || !t->is_learned) {
+		intern_hold(n->born_taints);
+		t->taints = n->born_taints;
+		intern_drop(&c->intern, old);
+	} else if (is_first || n->born_taints != before) {
+		t->taints = common(c, old, n->born_taints);
+		intern_drop(&c->intern, old);
+	}
+	intern_drop(&c->intern, before);
+}
+
+/* --- zones --- */
+
+static void forget_zone(struct cluster *c, struct template *t, size_t at)
+{
+	intern_drop(&c->intern, t->zones[at].labels);
+	t->zone_count--;
+	memmove(&t->zones[at], &t->zones[at + 1], (t->zone_count - at) * sizeof t->zones[0]);
+}
+
+/* Any of them may be the next one's. A machine that comes elsewhere speaks against those where none comes. */
+static void learn_zone(struct cluster *c, struct template *t, const struct node *n)
+{
+	bool is_new = n->taught_at == 0 && !n->was_listed;
+	intern_hold(n->labels);
+	for (size_t i = t->zone_count; i-- > 0;) {
+		struct zone_seen *z = &t->zones[i];
+		z->elsewhere += is_new;
+		if (z->elsewhere >= ELSEWHERE_MOST || strcmp(node_zone_of(z->labels), n->zone) == 0)
+			forget_zone(c, t, i);
+	}
+	if (t->zone_count == ZONES_MOST)
+		forget_zone(c, t, 0);
+	t->zones[t->zone_count++] = (struct zone_seen){ n->labels, 0 };
+}
+
+/* --- all of it --- */
+
+static void learn_labels(struct cluster *c, struct template *t, const struct node *n)
+{
+	const struct label_set *old = t->labels;
+	intern_hold(n->labels);
+	t->labels = n->labels;
+	intern_drop(&c->intern, old);
+}
+
+static void learn_resources(struct cluster *c, struct template *t, const struct node *n)
+{
+	const struct resources *old = t->allocatable;
+	struct resource devices[DEVICE_ROWS_MOST];
+	t->allocatable = model_with_devices(c, n->own_whole, devices, device_slices_rows(c, n, devices));
+	intern_drop(&c->intern, old);
+}
+
+/* A node that is whole tells what the next one will be. */
+void template_learn(struct cluster *c, struct node *n)
+{
+	struct template *t = &c->groups[n->group].template;
+	bool is_lent = label_set_get(n->labels, "preheat.dev/lent-by") != NULL;
+	bool is_worn = t->is_learned && !device_slices_are_whole(n);
+	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent || is_worn)
+		return;
+	learn_labels(c, t, n);
+	learn_taints(c, t, n);
+	learn_resources(c, t, n);
+	learn_zone(c, t, n);
+	raise_to(c, &t->residents, n);
+	t->is_learned = true;
+	if (n->taught_at == 0)
+		n->taught_at = n->told_at;
+}

@@ -1,0 +1,341 @@
+/* What the nodes of a group teach of the next one, while they are there and when they are gone. */
+#include "tests/unit/cluster/model_objects.h"
+
+enum { TEXT_SIZE = 2048, BEGINS = 1000000 };
+
+struct node_told {
+	const char *name, *zone, *taints;
+	int gpus, broken; /* of `gpus` */
+	bool is_cordoned;
+};
+
+static const struct node_told plain = { .name = "n1", .zone = "z1", .gpus = 8 };
+
+static struct cluster *cluster_of_one_group(void)
+{
+	static const int first[] = { 0 };
+	static const struct cluster_pool pool = { .name = "any",
+						  .namespace = "b",
+						  .gpus_per_replica = 1,
+						  .groups = first,
+						  .group_count = 1,
+						  .takes_any = true };
+	struct cluster_group group = group_named("g", 8, 20);
+	struct cluster *c = cluster_new();
+	cluster_set_fleet(c, &pool, 1, &group, 1);
+	cluster_offer(c, 0, 20);
+	return c;
+}
+
+static void see_node_at(struct cluster *c, struct node_told n, struct moment when)
+{
+	char text[TEXT_SIZE];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'%s','uid':'%s','labels':{'simulated.preheat.dev/node-group':'g',"
+		 "'kubernetes.io/hostname':'%s','topology.kubernetes.io/"
+		 "zone':'%s'}},'spec':{'unschedulable':%s,'taints':[%s]},"
+		 "'status':{'capacity':{'nvidia.com/gpu':'%d','cpu':'10','pods':'10'},'allocatable':{"
+		 "'nvidia.com/gpu':'%d','cpu':'8','pods':'10'},'conditions':[{'type':'Ready','status':'True'}]}}",
+		 n.name, n.name, n.name, n.zone, n.is_cordoned ? "true" : "false", n.taints == NULL ? "" : n.taints,
+		 n.gpus, n.gpus - n.broken);
+	see(c, CLUSTER_NODES, text, when);
+}
+
+static void see_node(struct cluster *c, struct node_told n)
+{
+	see_node_at(c, n, (struct moment){ BEGINS, false });
+}
+
+static void end_node(struct cluster *c, const char *name)
+{
+	cluster_node_gone(c, object_uid_of(name), BEGINS);
+}
+
+/* Of a DaemonSet, named after its node and what it asks for. */
+static void see_daemon(struct cluster *c, const char *node, const char *cpu, int port)
+{
+	char text[TEXT_SIZE];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'a','name':'d-%s-%s','uid':'d-%s-%s','ownerReferences':[{'kind':'DaemonSet',"
+		 "'name':'d','uid':'d','controller':true}]},'spec':{'nodeName':'%s','containers':[{'resources':{"
+		 "'requests':{'cpu':'%s'}},'ports':[{'hostPort':%d}]}]},'status':{'phase':'Running'}}",
+		 node, cpu, node, cpu, node, cpu, port);
+	see_now(c, CLUSTER_PODS, text);
+}
+
+static void end_daemon(struct cluster *c, const char *node, const char *cpu)
+{
+	char uid[64];
+	snprintf(uid, sizeof uid, "d-%s-%s", node, cpu);
+	cluster_pod_gone(c, object_uid_of(uid), BEGINS);
+}
+
+#define ASKS(gpus, more) "'containers':[{'resources':{'limits':{'nvidia.com/gpu':'" gpus "'" more "}}}]"
+#define WANTS_ZONE(zone) ",'nodeSelector':{'topology.kubernetes.io/zone':'" zone "'}"
+
+/* All GPUs of a node that there is. */
+static void fill(struct cluster *c, const char *node)
+{
+	char text[TEXT_SIZE];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'a','name':'f-%s','uid':'f-%s'},'spec':{'nodeName':'%s'," ASKS(
+			 "8", "") "},'status':{'phase':'Running'}}",
+		 node, node, node);
+	see_now(c, CLUSTER_PODS, text);
+}
+
+/* What is said of a pod that waits; "" where a machine is bought for it. */
+static void expect_told(struct cluster *c, const char *spec, const char *why)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	char text[TEXT_SIZE];
+	snprintf(text, sizeof text, "{'metadata':{'namespace':'a','name':'p','uid':'p'},'spec':{%s},'status':{%s}}",
+		 spec,
+		 "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]");
+	see_now(c, CLUSTER_PODS, text);
+	size_t count = 0;
+	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(shapes[0].why == NULL ? "" : shapes[0].why, why);
+	assert_int_equal(cluster_pool_view(c, 0, &a).groups[0].lacking_nodes, why[0] == '\0');
+	cluster_pod_gone(c, object_uid_of("p"), BEGINS);
+}
+
+#define ALL_CPUS "g: wants 8 cpu, a node has 7"
+
+/* An empty group bought for a pod that only fits while no DaemonSet is counted would buy for ever. */
+static void daemons_are_remembered_when_no_node_is_left(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	expect_told(c, ASKS("1", ",'cpu':'8'"), "");
+	see_daemon(c, "n1", "1", 80); /* before its node */
+	see_node(c, plain);
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	end_daemon(c, "n1", "1");
+	end_node(c, "n1");
+	cluster_follow_waiting(c, BEGINS + 5 * MINUTE);
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	expect_told(c, ASKS("1", ",'cpu':'7'"), "");
+	expect_told(c, "'containers':[{'ports':[{'hostPort':80}],'resources':{'limits':{'nvidia.com/gpu':'1'}}}]",
+		    "g: its host port 80 is taken");
+	struct cluster_group same = group_named("g", 8, 20);
+	const int first[] = { 0 };
+	const struct cluster_pool pool = {
+		.name = "any", .namespace = "b", .groups = first, .group_count = 1, .takes_any = true
+	};
+	cluster_set_fleet(c, &pool, 1, &same, 1);
+	cluster_offer(c, 0, 20);
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	cluster_free(c);
+}
+
+/* A fresh node whose DaemonSets are not there yet shows less than the next one will have. */
+static void the_node_with_most_daemons_counts(void **state)
+{
+	static const struct node_told fresh = { .name = "a0", .zone = "z1", .gpus = 8 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	see_daemon(c, "n1", "1", 80);
+	fill(c, "n1");
+	see_node(c, fresh);
+	fill(c, "a0");
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	cluster_free(c);
+}
+
+/* Pods of theirs take places, too: of 10 pods a node here has, 9 are other DaemonSets'. */
+static void daemons_take_places_of_pods(void **state)
+{
+	static const char *const cpus[] = { "1m", "2m", "3m", "4m", "5m", "6m", "7m", "8m", "9m", "10m" };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	for (size_t i = 0; i < 10; i++)
+		see_daemon(c, "n1", cpus[i], 80 + (int)i);
+	end_node(c, "n1");
+	expect_told(c, ASKS("1", ""), "g: a node has room for 10 pods, and all is taken");
+	cluster_free(c);
+}
+
+/* A DaemonSet that goes makes room again; what goes with the only node, when that is emptied or young, stays known. */
+static void a_daemon_that_ends_is_forgotten_while_nodes_stand(void **state)
+{
+	static const struct node_told emptied = { .name = "n1", .zone = "z1", .gpus = 8, .is_cordoned = true };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	see_daemon(c, "n1", "1", 80);
+	fill(c, "n1");
+	cluster_follow_waiting(c, BEGINS + 30 * SECOND);
+	end_daemon(c, "n1", "1");
+	cluster_follow_waiting(c, BEGINS + 40 * SECOND); /* it starts */
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	cluster_follow_waiting(c, BEGINS + 2 * MINUTE);
+	expect_told(c, ASKS("1", ",'cpu':'8'"), "");
+	see_daemon(c, "n1", "1", 80);
+	see_node(c, emptied);
+	end_daemon(c, "n1", "1");
+	cluster_follow_waiting(c, BEGINS + 3 * MINUTE);
+	expect_told(c, ASKS("1", ",'cpu':'8'"), ALL_CPUS);
+	cluster_free(c);
+}
+
+#define EIGHT_OF(most) "wants 8 nvidia.com/gpu; largest node group g has " most " per node"
+
+/* It counts among the node's devices; a machine that has fewer is another matter. */
+static void a_broken_device_is_not_the_groups(void **state)
+{
+	static const struct node_told broken = { .name = "n1", .zone = "z1", .gpus = 8, .broken = 1 },
+				      smaller = { .name = "n2", .zone = "z1", .gpus = 4 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, broken);
+	expect_told(c, ASKS("8", ""), "");
+	expect_told(c, ASKS("9", ""), "wants 9 nvidia.com/gpu; largest node group g has 8 per node");
+	end_node(c, "n1");
+	expect_told(c, ASKS("8", ""), "");
+	see_node(c, smaller);
+	expect_told(c, ASKS("8", ""), EIGHT_OF("4"));
+	cluster_free(c);
+}
+
+#define BROKEN	      "{'key':'ops.example/broken','effect':'NoSchedule'}"
+#define OURS	      "{'key':'gpu','effect':'NoSchedule'}"
+#define BARRED(taint) "g: does not tolerate the taint " taint ":NoSchedule"
+
+/* What somebody puts on one node later is that node's own, whoever spoke last and when it is gone. */
+static void a_taint_put_on_a_node_is_not_the_groups(void **state)
+{
+	static const struct node_told other = { .name = "n2", .zone = "z1", .gpus = 8 },
+				      tainted = { .name = "n1", .zone = "z1", .gpus = 8, .taints = BROKEN },
+				      silent = { .name = "n1", .zone = "z1", .gpus = 8, .taints = BROKEN, .broken = 8 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	see_node_at(c, tainted, (struct moment){ BEGINS + 14 * MINUTE, false });
+	expect_told(c, ASKS("8", ""), "");
+	see_node_at(c, silent, (struct moment){ BEGINS + 15 * MINUTE, false });
+	see_node_at(c, tainted, (struct moment){ BEGINS + 16 * MINUTE, false });
+	expect_told(c, ASKS("8", ""), "");
+	see_node_at(c, other, (struct moment){ BEGINS + 17 * MINUTE, false });
+	fill(c, "n2");
+	see_node_at(c, tainted, (struct moment){ BEGINS + 18 * MINUTE, false });
+	expect_told(c, ASKS("8", ""), "");
+	end_node(c, "n2");
+	end_node(c, "n1");
+	expect_told(c, ASKS("8", ""), "");
+	cluster_free(c);
+}
+
+/* Of nodes that were there before us nobody knows what they were born with: what all of them have. */
+static void a_taint_that_only_some_had_from_the_start_is_not_the_groups(void **state)
+{
+	static const struct node_told nodes[] = {
+		{ .name = "n1", .zone = "z1", .gpus = 8, .taints = OURS },
+		{ .name = "n2", .zone = "z1", .gpus = 8, .taints = OURS "," BROKEN },
+		{ .name = "n3", .zone = "z1", .gpus = 8, .taints = OURS },
+	};
+
+	(void)state;
+	for (size_t first = 0; first < 3; first++) {
+		struct cluster *c = cluster_of_one_group();
+		for (size_t i = 0; i < 3; i++) {
+			see_node_at(c, nodes[(first + i) % 3], (struct moment){ BEGINS, true });
+			fill(c, nodes[(first + i) % 3].name);
+		}
+		expect_told(c, ASKS("8", ",'cpu':'1'"), BARRED("gpu"));
+		expect_told(c, ASKS("8", "") ",'tolerations':[{'key':'gpu','operator':'Exists'}]", "");
+		cluster_free(c);
+	}
+}
+
+/* What a new node comes with is the group's, though older ones have it not; what it loses soon was of its start. */
+static void the_taints_of_the_newest_node_count(void **state)
+{
+	static const struct node_told born = { .name = "n2", .zone = "z1", .gpus = 8, .taints = OURS "," BROKEN },
+				      settled = { .name = "n2", .zone = "z1", .gpus = 8, .taints = OURS };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	fill(c, "n1");
+	see_node_at(c, born, (struct moment){ BEGINS + 15 * MINUTE, false });
+	fill(c, "n2");
+	see_node_at(c, settled, (struct moment){ BEGINS + 16 * MINUTE, false });
+	see_node_at(c, plain, (struct moment){ BEGINS + 17 * MINUTE, false }); /* says nothing new */
+	expect_told(c, ASKS("8", ""), BARRED("gpu"));
+	expect_told(c, ASKS("8", "") ",'tolerations':[{'key':'gpu','operator':'Exists'}]", "");
+	end_node(c, "n1");
+	end_node(c, "n2");
+	expect_told(c, ASKS("8", ""), BARRED("gpu"));
+	cluster_free(c);
+}
+
+/* Of a group over several zones any may come next, though no node is left, or only another zone's. */
+static void the_zones_of_a_group_are_remembered(void **state)
+{
+	static const struct node_told second = { .name = "n2", .zone = "z2", .gpus = 8 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, second);
+	see_node(c, plain);
+	fill(c, "n1");
+	end_node(c, "n2");
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z2"), "");
+	end_node(c, "n1");
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z2"), "");
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z1"), "");
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z3"),
+		    "g: its node selector wants topology.kubernetes.io/zone=z3, nodes have z1");
+	cluster_free(c);
+}
+
+/* Where machine after machine comes elsewhere it is of the group no more: none would be bought for nothing for ever. */
+static void a_zone_where_no_machine_comes_is_forgotten(void **state)
+{
+	static const struct node_told second = { .name = "n2", .zone = "z2", .gpus = 8 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, second);
+	end_node(c, "n2");
+	for (int i = 0; i < 8; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "m%d", i);
+		expect_told(c, ASKS("8", "") WANTS_ZONE("z2"), "");
+		see_node(c, (struct node_told){ .name = name, .zone = "z1", .gpus = 8 });
+		see_node(c, (struct node_told){ .name = name, .zone = "z1", .gpus = 8 });
+		end_node(c, name);
+	}
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z2"),
+		    "g: its node selector wants topology.kubernetes.io/zone=z2, nodes have z1");
+	see_node(c, second);
+	end_node(c, "n2");
+	expect_told(c, ASKS("8", "") WANTS_ZONE("z2"), "");
+	cluster_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(daemons_are_remembered_when_no_node_is_left),
+		cmocka_unit_test(the_node_with_most_daemons_counts),
+		cmocka_unit_test(daemons_take_places_of_pods),
+		cmocka_unit_test(a_daemon_that_ends_is_forgotten_while_nodes_stand),
+		cmocka_unit_test(a_broken_device_is_not_the_groups),
+		cmocka_unit_test(a_taint_put_on_a_node_is_not_the_groups),
+		cmocka_unit_test(a_taint_that_only_some_had_from_the_start_is_not_the_groups),
+		cmocka_unit_test(the_taints_of_the_newest_node_count),
+		cmocka_unit_test(the_zones_of_a_group_are_remembered),
+		cmocka_unit_test(a_zone_where_no_machine_comes_is_forgotten),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
