@@ -297,6 +297,18 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 				  .allocatable = model_resources(c, amounts, count) };
 }
 
+/* What was learned before it was told that these go. */
+static const struct taint_set *without_startup(struct cluster *c, const struct taint_set *set,
+					       const struct cluster_group *g)
+{
+	size_t count = 0, all = intern_count(set);
+	struct taint *rows = arena_array(&c->scratch, struct taint, all);
+	for (size_t i = 0; i < all; i++)
+		if (!node_taint_is_told(&set->items[i], g->startup_taints, g->startup_taint_count))
+			rows[count++] = set->items[i];
+	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
+}
+
 static struct template template_of(struct cluster *c, const struct cluster_group *g)
 {
 	for (size_t i = 0; i < c->group_count; i++) {
@@ -304,10 +316,22 @@ static struct template template_of(struct cluster *c, const struct cluster_group
 		if (!old->template.is_learned || strcmp(old->name, g->name) != 0 ||
 		    strcmp(old->provider, g->provider) != 0)
 			continue;
-		template_hold(&old->template);
-		return old->template;
+		struct template kept = old->template;
+		template_hold(&kept);
+		kept.taints = without_startup(c, kept.taints, g);
+		intern_drop(&c->intern, old->template.taints);
+		return kept;
 	}
 	return manifest_template(c, g);
+}
+
+static const struct cluster_taint *copy_taints(struct arena *a, const struct cluster_taint *taints, size_t count)
+{
+	struct cluster_taint *known = arena_array(a, struct cluster_taint, count);
+	for (size_t i = 0; i < count; i++)
+		known[i] = (struct cluster_taint){ copy(a, taints[i].key), copy_or_none(a, taints[i].value),
+						   copy(a, taints[i].effect) };
+	return known;
 }
 
 static struct group_known copy_group(struct cluster *c, struct arena *a, const struct cluster_group *g)
@@ -321,6 +345,8 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.max = g->max,
 		.price = g->price,
 		.drives_marked_nodes = g->drives_marked_nodes,
+		.startup_taints = copy_taints(a, g->startup_taints, g->startup_taint_count),
+		.startup_taint_count = g->startup_taint_count,
 		.gpu_resource = copy(a, resource_of(g)),
 		.template = template_of(c, g),
 	};

@@ -62,6 +62,9 @@ struct cluster_group {
 	size_t label_count;
 	const struct cluster_taint *taints;
 	size_t taint_count;
+	/* That its nodes may have until their start is over; value NULL or "": any. */
+	const struct cluster_taint *startup_taints;
+	size_t startup_taint_count;
 	const struct cluster_device *devices; /* in place of gpus_per_node of gpu_resource */
 	size_t device_count;
 };

@@ -283,6 +283,8 @@ struct group_known {
 	int64_t gpus_per_node, max, price;
 	const char *gpu_resource;
 	bool drives_marked_nodes;
+	const struct cluster_taint *startup_taints;
+	size_t startup_taint_count;
 	struct template template;
 	int64_t expected; /* machines on their way, as the loop told */
 	int64_t offered;  /* machines that may be bought for pods of the pool that takes any, likewise */
@@ -496,6 +498,8 @@ void node_forget_unknown(struct cluster *c, struct node *n);
 void node_place(struct cluster *c, struct node *n);				 /* sets the group, and teaches it */
 void node_reweigh(struct cluster *c, struct node *n, millis at, bool is_listed); /* other devices are published */
 void node_release(struct cluster *c, struct node *n);
+/* By key and effect, and by the value where one was told. */
+bool node_taint_is_told(const struct taint *t, const struct cluster_taint *told, size_t count);
 
 void pod_weigh(struct pod *p); /* its GPUs by what its node is; only while detached */
 struct pod *pod_find(const struct cluster *c, struct object_uid uid); /* NULL without */
@@ -526,7 +530,7 @@ struct kind {
 	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
 	size_t group_count, fitting_count;
 	bool is_any;			   /* of the pool that takes any: the cheapest machine will do */
-	bool has_terms;			   /* where it fits changes with who sits where */
+	bool has_terms;	   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
 	size_t notes; /* given out so far */

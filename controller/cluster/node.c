@@ -178,39 +178,57 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 }
 
 enum taint_meaning { TAINT_STARTING, TAINT_LAGGING, TAINT_OURS, TAINT_OWNED, TAINT_INTERRUPTED };
+enum key_part { WHOLE, PREFIX, SUFFIX };
 
 /* Of Kubernetes, of autoscalers on any cloud, and our own; those of clouds are in node_taint_marks. */
-static const struct {
+struct taint_rule {
 	const char *key;
-	bool is_prefix;
+	enum key_part part;
 	enum taint_meaning meaning;
 	int value;
-} meanings[] = {
-	{ "preheat.dev/draining", false, TAINT_OURS, 0 },
-	{ "ToBeDeletedByClusterAutoscaler", false, TAINT_OWNED, NODE_AUTOSCALER },
-	{ "DeletionCandidateOfClusterAutoscaler", false, TAINT_OWNED, NODE_AUTOSCALER },
-	{ "atlassian.com/escalator", true, TAINT_OWNED, NODE_ESCALATOR },
-	{ "node.cloudprovider.kubernetes.io/shutdown", false, TAINT_INTERRUPTED, NODE_MAINTAINED },
-	{ "startup-taint.cluster-autoscaler.kubernetes.io/", true, TAINT_STARTING, 0 },
-	{ "ignore-taint.cluster-autoscaler.kubernetes.io/", true, TAINT_STARTING, 0 },
-	{ "readiness.k8s.io/", true, TAINT_STARTING, 0 },
-	{ "node.cloudprovider.kubernetes.io/uninitialized", false, TAINT_STARTING, 0 },
+};
+static const struct taint_rule taint_rules[] = {
+	{ "preheat.dev/draining", WHOLE, TAINT_OURS, 0 },
+	{ "ToBeDeletedByClusterAutoscaler", WHOLE, TAINT_OWNED, NODE_AUTOSCALER },
+	{ "DeletionCandidateOfClusterAutoscaler", WHOLE, TAINT_OWNED, NODE_AUTOSCALER },
+	{ "atlassian.com/escalator", PREFIX, TAINT_OWNED, NODE_ESCALATOR },
+	{ "node.cloudprovider.kubernetes.io/shutdown", WHOLE, TAINT_INTERRUPTED, NODE_MAINTAINED },
+	{ "startup-taint.cluster-autoscaler.kubernetes.io/", PREFIX, TAINT_STARTING, 0 },
+	{ "ignore-taint.cluster-autoscaler.kubernetes.io/", PREFIX, TAINT_STARTING, 0 },
+	{ "readiness.k8s.io/", PREFIX, TAINT_STARTING, 0 },
+	{ "node.cloudprovider.kubernetes.io/uninitialized", WHOLE, TAINT_STARTING, 0 },
+	{ "node.cluster.x-k8s.io/uninitialized", WHOLE, TAINT_STARTING, 0 },
+	{ "/agent-not-ready", SUFFIX, TAINT_STARTING, 0 }, /* of CSI drivers and of Cilium */
+	{ "cni.istio.io/not-ready", WHOLE, TAINT_STARTING, 0 },
+	{ "node.gardener.cloud/critical-components-not-ready", WHOLE, TAINT_STARTING, 0 },
 	/* The node controller takes them off some seconds after the condition that they follow. */
-	{ "node.kubernetes.io/not-ready", false, TAINT_LAGGING, 0 },
-	{ "node.kubernetes.io/unreachable", false, TAINT_LAGGING, 0 },
-	{ "node.kubernetes.io/network-unavailable", false, TAINT_LAGGING, 0 },
+	{ "node.kubernetes.io/not-ready", WHOLE, TAINT_LAGGING, 0 },
+	{ "node.kubernetes.io/unreachable", WHOLE, TAINT_LAGGING, 0 },
+	{ "node.kubernetes.io/network-unavailable", WHOLE, TAINT_LAGGING, 0 },
 };
 
-static bool is_key(const char *key, const char *wanted, bool is_prefix)
+static bool is_key(const char *key, const char *wanted, enum key_part part)
 {
-	return strncmp(key, wanted, strlen(wanted) + (is_prefix ? 0 : 1)) == 0;
+	size_t len = strlen(wanted), all = strlen(key);
+	if (part == SUFFIX)
+		return all >= len && strcmp(key + all - len, wanted) == 0;
+	return strncmp(key, wanted, len + (part == WHOLE)) == 0;
+}
+
+/* NULL without. */
+static const struct taint_rule *rule_of(const char *key)
+{
+	for (size_t i = 0; i < sizeof taint_rules / sizeof taint_rules[0]; i++)
+		if (is_key(key, taint_rules[i].key, taint_rules[i].part))
+			return &taint_rules[i];
+	return NULL;
 }
 
 /* What a cloud or its tools say by a taint; the last row of the table where they say nothing. */
 static const struct taint_mark *cloud_mark(const char *key)
 {
 	const struct taint_mark *mark = node_taint_marks;
-	while (mark->key != NULL && !is_key(key, mark->key, mark->is_prefix))
+	while (mark->key != NULL && !is_key(key, mark->key, mark->is_prefix ? PREFIX : WHOLE))
 		mark++;
 	return mark;
 }
@@ -228,26 +246,54 @@ static void read_taint(struct node *n, const char *key)
 	if (mark->owner != NODE_UNCLAIMED)
 		n->owner = mark->owner;
 	interrupt(n, mark->interruption);
-	for (size_t k = 0; k < sizeof meanings / sizeof meanings[0]; k++) {
-		if (!is_key(key, meanings[k].key, meanings[k].is_prefix))
-			continue;
-		if (meanings[k].meaning == TAINT_STARTING)
-			n->is_ready = false;
-		if (meanings[k].meaning == TAINT_LAGGING)
-			n->is_kept_off = true;
-		if (meanings[k].meaning == TAINT_OURS)
-			n->is_draining = true;
-		if (meanings[k].meaning == TAINT_OWNED)
-			n->owner = (enum node_owner)meanings[k].value;
-		if (meanings[k].meaning == TAINT_INTERRUPTED)
-			interrupt(n, (enum node_interruption)meanings[k].value);
-		break;
-	}
+	const struct taint_rule *rule = rule_of(key);
+	if (rule == NULL)
+		return;
+	if (rule->meaning == TAINT_STARTING)
+		n->is_ready = false;
+	if (rule->meaning == TAINT_LAGGING)
+		n->is_kept_off = true;
+	if (rule->meaning == TAINT_OURS)
+		n->is_draining = true;
+	if (rule->meaning == TAINT_OWNED)
+		n->owner = (enum node_owner)rule->value;
+	if (rule->meaning == TAINT_INTERRUPTED)
+		interrupt(n, (enum node_interruption)rule->value);
 }
 
-static void read_taints(struct node *n)
+static bool is_same_text(const char *a, const char *b)
+{
+	return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+bool node_taint_is_told(const struct taint *t, const struct cluster_taint *told, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(told[i].key, t->key) == 0 && is_same_text(told[i].effect, t->effect) &&
+		    (told[i].value == NULL || told[i].value[0] == '\0' || is_same_text(told[i].value, t->value)))
+			return true;
+	return false;
+}
+
+/* One of a start, as was told of the group. */
+static bool is_startup_taint(const struct cluster *c, const struct node *n, const struct taint *t)
+{
+	const struct group_known *g = n->group < 0 ? NULL : &c->groups[n->group];
+	return g != NULL && node_taint_is_told(t, g->startup_taints, g->startup_taint_count);
+}
+
+static bool has_startup_taint(const struct cluster *c, const struct node *n)
+{
+	for (size_t i = 0; i < intern_count(n->taints); i++)
+		if (is_startup_taint(c, n, &n->taints->items[i]))
+			return true;
+	return false;
+}
+
+static void read_taints(const struct cluster *c, struct node *n)
 {
 	n->is_kept_off = false;
+	n->is_ready &= !has_startup_taint(c, n);
 	for (size_t i = 0; i < intern_count(n->taints); i++)
 		read_taint(n, n->taints->items[i].key);
 	n->is_kept_off &= n->is_ready;
@@ -281,7 +327,7 @@ static void read_interruption(struct node *n, const struct node_record *r)
 	}
 }
 
-static void read_standing(struct node *n, const struct node_record *r)
+static void read_standing(const struct cluster *c, struct node *n, const struct node_record *r)
 {
 	const char *keep = decoded_get(&r->annotations, "atlassian.com/no-delete");
 	n->is_ready = says_true(condition_of(&r->conditions, "Ready"));
@@ -293,7 +339,7 @@ static void read_standing(struct node *n, const struct node_record *r)
 		is_true(decoded_get(&r->annotations, do_not_disrupt_annotation)) || (keep != NULL && keep[0] != '\0');
 	n->owner = label_set_get(n->labels, node_provisioner_label) != NULL ? NODE_PROVISIONER : NODE_UNCLAIMED;
 	read_interruption(n, r);
-	read_taints(n);
+	read_taints(c, n);
 	if (n->ends)
 		interrupt(n, NODE_TERMINATING);
 }
@@ -368,6 +414,22 @@ static void notify_changes(struct cluster *c, const struct node *n, const struct
 		notify(c, CLUSTER_NODE_CHANGED, n, arrived, listed);
 }
 
+static bool is_of(const struct node *n, const struct group_known *g)
+{
+	const char *value = label_set_get(n->labels, g->label.key);
+	return value != NULL && strcmp(value, g->label.value) == 0 &&
+	       (g->provider_id_prefix == NULL ||
+		strncmp(n->provider_id, g->provider_id_prefix, strlen(g->provider_id_prefix)) == 0);
+}
+
+static int group_of(const struct cluster *c, const struct node *n)
+{
+	for (size_t i = 0; n->is_known && i < c->group_count; i++)
+		if (is_of(n, &c->groups[i]))
+			return (int)i;
+	return -1;
+}
+
 /* One that offers its GPUs both as an extended resource and by a driver has them once. */
 static int64_t node_gpus_milli(const struct node *n)
 {
@@ -397,7 +459,8 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 	n->told_at = seen->arrived;
 	n->was_listed = before.is_known ? before.was_listed : seen->is_from_list;
 	read_identity(c, n, r);
-	read_standing(n, r);
+	n->group = group_of(c, n);
+	read_standing(c, n, r);
 	n->gpus_milli = node_gpus_milli(n);
 	read_times(c, n, r, seen, &before);
 	weigh_pods(n);
@@ -578,35 +641,19 @@ void cluster_node_ends(struct cluster *c, const struct node *seen, bool ends, mi
 	notify(c, CLUSTER_NODE_CHANGED, n, at, false);
 }
 
-/* Which group a node is of. */
-
-static bool is_of(const struct node *n, const struct group_known *g)
-{
-	const char *value = label_set_get(n->labels, g->label.key);
-	return value != NULL && strcmp(value, g->label.value) == 0 &&
-	       (g->provider_id_prefix == NULL ||
-		strncmp(n->provider_id, g->provider_id_prefix, strlen(g->provider_id_prefix)) == 0);
-}
-
 /* Taints that come and go on a node, and say nothing of the next one of its group. */
 static bool is_passing(const char *key)
 {
-	static const char *const prefixes[] = { "node.kubernetes.io/",
-						"node.cloudprovider.kubernetes.io/",
-						"startup-taint.cluster-autoscaler.kubernetes.io/",
-						"ignore-taint.cluster-autoscaler.kubernetes.io/",
+	static const char *const prefixes[] = { "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/",
 						"status-taint.cluster-autoscaler.kubernetes.io/",
-						"readiness.k8s.io/",
-						"atlassian.com/escalator",
-						"ToBeDeletedByClusterAutoscaler",
-						"DeletionCandidateOfClusterAutoscaler",
-						"NodeWithImpairedVolumes",
-						"preheat.dev/" };
+						"NodeWithImpairedVolumes", "preheat.dev/" };
+	if (rule_of(key) != NULL)
+		return true;
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-		if (is_key(key, prefixes[i], true))
+		if (is_key(key, prefixes[i], PREFIX))
 			return true;
 	for (const struct taint_mark *m = node_taint_marks; m->key != NULL; m++)
-		if (is_key(key, m->key, true))
+		if (is_key(key, m->key, PREFIX))
 			return true;
 	return false;
 }
@@ -616,7 +663,7 @@ const struct taint_set *node_lasting_taints(struct cluster *c, const struct node
 	size_t count = 0, all = intern_count(n->taints);
 	struct taint *rows = arena_array(&c->scratch, struct taint, all);
 	for (size_t i = 0; i < all; i++)
-		if (!is_passing(n->taints->items[i].key))
+		if (!is_passing(n->taints->items[i].key) && !is_startup_taint(c, n, &n->taints->items[i]))
 			rows[count++] = n->taints->items[i];
 	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
 }
@@ -638,14 +685,22 @@ static void settle_owner(const struct cluster *c, struct node *n)
 		n->owner = n->group >= 0 && c->groups[n->group].drives_marked_nodes ? NODE_UNCLAIMED : NODE_PROVISIONER;
 }
 
+/* It was taken for ready before its group was told. */
+static void hold_back(const struct cluster *c, struct node *n)
+{
+	if (!n->is_ready || !has_startup_taint(c, n))
+		return;
+	n->is_ready = false;
+	n->unready_since = n->ready_since;
+	n->ready_since = 0;
+}
+
 void node_place(struct cluster *c, struct node *n)
 {
-	n->group = -1;
-	for (size_t i = 0; n->is_known && n->group < 0 && i < c->group_count; i++)
-		if (is_of(n, &c->groups[i]))
-			n->group = (int)i;
+	n->group = group_of(c, n);
 	if (n->is_known)
 		settle_owner(c, n);
+	hold_back(c, n);
 	if (n->group >= 0)
 		template_learn(c, n);
 }

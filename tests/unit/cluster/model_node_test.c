@@ -407,6 +407,92 @@ static void strangers_are_not_told(void **state)
 	cluster_free(c);
 }
 
+/* Taints of a start: known by their name, or told of the group. Until they go the node is not ready; the next one is
+ * not thought to have them for good. */
+static void a_start_lasts_until_its_taints_are_gone(void **state)
+{
+	static const struct cluster_taint told[] = { { "ops.example/agent", NULL, "NoSchedule" },
+						     { "ops.example/disk", "mounting", "NoExecute" } };
+	static const struct {
+		const char *taint;
+		bool is_of_start;
+	} cases[] = {
+		{ "'key':'ebs.csi.aws.com/agent-not-ready','effect':'NoExecute'", true },
+		{ "'key':'efs.csi.aws.com/agent-not-ready','effect':'NoSchedule'", true },
+		{ "'key':'node.cilium.io/agent-not-ready','value':'true','effect':'NoExecute'", true },
+		{ "'key':'node.cluster.x-k8s.io/uninitialized','effect':'NoSchedule'", true },
+		{ "'key':'cni.istio.io/not-ready','effect':'NoSchedule'", true },
+		{ "'key':'node.gardener.cloud/critical-components-not-ready','effect':'NoSchedule'", true },
+		{ "'key':'ops.example/agent','effect':'NoSchedule'", true },
+		{ "'key':'ops.example/agent','value':'any','effect':'NoSchedule'", true },
+		{ "'key':'ops.example/agent','effect':'NoExecute'", false },
+		{ "'key':'ops.example/disk','value':'mounting','effect':'NoExecute'", true },
+		{ "'key':'ops.example/disk','value':'broken','effect':'NoExecute'", false },
+		{ "'key':'ops.example/disk','effect':'NoExecute'", false },
+		{ "'key':'nvidia.com/gpu','effect':'NoSchedule'", false },
+		{ "'key':'example.com/not-ready-for-all','effect':'NoSchedule'", false },
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct cluster *c = cluster_new();
+		struct cluster_group group = group_named("g5", 1, 10);
+		group.startup_taints = told;
+		group.startup_taint_count = 2;
+		snprintf(text, sizeof text,
+			 "{'metadata':{'name':'n','uid':'u','labels':{" OURS "}},'spec':{'taints':[{%s}]}," READY "}",
+			 cases[i].taint);
+		/* The fleet is told before the node is seen, or after. */
+		for (int order = 0; order < 2; order++) {
+			if (order == 0)
+				cluster_set_fleet(c, NULL, 0, &group, 1);
+			see(c, CLUSTER_NODES, text, (struct moment){ 10000 + order, false });
+			cluster_set_fleet(c, NULL, 0, &group, 1);
+			const struct node *n = cluster_node(c, "n");
+			if (n->is_ready == cases[i].is_of_start || (n->ready_since == 0) != cases[i].is_of_start ||
+			    (n->unready_since != 0) != cases[i].is_of_start)
+				fail_msg("%s: ready %d since %lld, not since %lld", cases[i].taint, n->is_ready,
+					 (long long)n->ready_since, (long long)n->unready_since);
+			see(c, CLUSTER_NODES, "{'metadata':{'name':'n','uid':'u','labels':{" OURS "}}," READY "}",
+			    (struct moment){ 20000, false });
+			assert_true(cluster_node(c, "n")->is_ready);
+			assert_int_equal(cluster_node(c, "n")->unready_since, 0);
+			cluster_node_gone(c, object_uid_of("u"), 30000);
+			cluster_set_fleet(c, NULL, 0, NULL, 0);
+		}
+		cluster_free(c);
+	}
+}
+
+/* Nor does one stay learned that was told of later. */
+static void a_taint_of_a_start_is_not_learned(void **state)
+{
+	static const struct cluster_taint told = { "ops.example/agent", NULL, "NoSchedule" };
+	struct cluster *c = cluster_new();
+	struct cluster_group group = group_named("g5", 1, 10);
+
+	(void)state;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	see_now(c, CLUSTER_NODES,
+		"{'metadata':{'name':'n','uid':'u','labels':{" OURS
+		"}},'spec':{'taints':[{'key':'ops.example/agent','effect':'NoSchedule'},{'key':'team','effect':"
+		"'NoSchedule'}]}," READY "}");
+	assert_int_equal(intern_count(c->groups[0].template.taints), 2);
+	group.startup_taints = &told;
+	group.startup_taint_count = 1;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	assert_false(cluster_node(c, "n")->is_ready);
+	assert_int_equal(intern_count(c->groups[0].template.taints), 1);
+	assert_string_equal(c->groups[0].template.taints->items[0].key, "team");
+	see_now(c, CLUSTER_NODES, /* as another one comes up */
+		"{'metadata':{'name':'n2','uid':'u2','labels':{" OURS
+		"}},'spec':{'taints':[{'key':'ops.example/agent','effect':'NoSchedule'},{'key':'team','effect':"
+		"'NoSchedule'}]}," READY "}");
+	assert_int_equal(intern_count(c->groups[0].template.taints), 1);
+	cluster_free(c);
+}
+
 /* A machine that came back under the same name is another one. */
 static void same_name_other_node(void **state)
 {
@@ -440,6 +526,8 @@ int main(void)
 		cmocka_unit_test(tells_stages_as_they_arrive),
 		cmocka_unit_test(stamps_serve_what_was_listed),
 		cmocka_unit_test(strangers_are_not_told),
+		cmocka_unit_test(a_start_lasts_until_its_taints_are_gone),
+		cmocka_unit_test(a_taint_of_a_start_is_not_learned),
 		cmocka_unit_test(same_name_other_node),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
