@@ -529,7 +529,8 @@ struct kind {
 	uint32_t hash;
 	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
 	size_t group_count, fitting_count;
-	bool is_any;			   /* of the pool that takes any: the cheapest machine will do */
+	size_t sure_count; /* of groups: the first, all labels that it selects by are told of; the rest comes after */
+	bool is_any;	   /* of the pool that takes any: the cheapest machine will do */
 	bool has_terms;	   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;

@@ -336,6 +336,17 @@ static bool is_before(const struct pod *a, const struct pod *b)
 	return order != 0 ? order < 0 : memcmp(a->uid, b->uid, sizeof a->uid) < 0;
 }
 
+/* Whether the group has what the pod selects by, as far as labels go, without guessing. */
+static bool is_sure(const struct group_known *g, const struct pod_shape *asks)
+{
+	const struct template *t = &g->template;
+	const struct fit_node told = { .labels = t->labels };
+	for (size_t i = 0; !t->is_learned && i < intern_count(asks->selector); i++)
+		if (label_set_get(t->labels, asks->selector->items[i].key) == NULL)
+			return false;
+	return t->is_learned || fit_requirements(asks->affinity, &told);
+}
+
 static void sort_by_price(const struct cluster *c, int *groups, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -345,6 +356,20 @@ static void sort_by_price(const struct cluster *c, int *groups, size_t count)
 			groups[at] = groups[at - 1];
 		groups[at] = group;
 	}
+}
+
+/* The order stays otherwise. */
+static void put_sure_first(struct round *r, struct kind *k, int *groups)
+{
+	int *others = arena_array(r->arena, int, k->group_count);
+	size_t count = 0;
+	k->sure_count = 0;
+	for (size_t i = 0; i < k->group_count; i++)
+		if (is_sure(&r->cluster->groups[groups[i]], k->asks))
+			groups[k->sure_count++] = groups[i];
+		else
+			others[count++] = groups[i];
+	memcpy(groups + k->sure_count, others, count * sizeof *others);
 }
 
 static struct kind *kind_of(struct round *r, struct store *kinds, const struct pod *p)
@@ -366,8 +391,11 @@ static struct kind *kind_of(struct round *r, struct store *kinds, const struct p
 	int *groups = arena_array(r->arena, int, k->group_count), *fitting = arena_array(r->arena, int, k->group_count);
 	for (size_t i = 0; i < k->group_count; i++)
 		groups[i] = p->pool >= 0 ? c->pools[p->pool].groups[i] : (int)i;
-	if (k->is_any)
+	k->sure_count = k->group_count;
+	if (k->is_any) {
 		sort_by_price(c, groups, k->group_count);
+		put_sure_first(r, k, groups);
+	}
 	for (size_t i = 0; i < k->group_count; i++) {
 		char unused[FIT_WHY_SIZE];
 		if (fits_group(r, groups[i], p, unused))
@@ -379,19 +407,25 @@ static struct kind *kind_of(struct round *r, struct store *kinds, const struct p
 	return k;
 }
 
+struct choice {
+	const int *groups;
+	size_t count;
+};
+
 /* Beside others first. What a machine on its way will be like shows who sits down there first. */
-static struct fit_node *find_added(struct round *r, const struct pod *p, const struct kind *k, bool is_coming)
+static struct fit_node *find_added(struct round *r, const struct pod *p, const struct kind *k, struct choice of,
+				   bool is_coming)
 {
 	char unused[FIT_WHY_SIZE];
 	for (size_t i = r->added_count; i-- > 0;) {
 		struct added *a = &r->added[i];
 		if (a->is_coming == is_coming && (is_coming || a->is_any == k->is_any) &&
-		    is_among(k->groups, k->group_count, a->node->group) && fit_pod(r->fit, p, a->node, unused))
+		    is_among(of.groups, of.count, a->node->group) && fit_pod(r->fit, p, a->node, unused))
 			return a->node;
 	}
-	for (size_t i = 0; i < k->group_count; i++) {
-		bool may_open = is_coming ? r->expected[k->groups[i]] > 0 : !k->is_any || r->offered[k->groups[i]] > 0;
-		struct fit_node *n = may_open ? open_node(r, k->groups[i], p, unused) : NULL;
+	for (size_t i = 0; i < of.count; i++) {
+		bool may_open = is_coming ? r->expected[of.groups[i]] > 0 : !k->is_any || r->offered[of.groups[i]] > 0;
+		struct fit_node *n = may_open ? open_node(r, of.groups[i], p, unused) : NULL;
 		if (n == NULL)
 			continue;
 		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof *r->added);
@@ -401,6 +435,25 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, const s
 		return n;
 	}
 	return NULL;
+}
+
+/* On no machine that might do while one can be had that does: not even on one that comes for others. */
+static struct fit_node *find_to_come(struct round *r, struct placed *w)
+{
+	const struct kind *k = w->kind;
+	const struct choice choices[] = { { k->groups, k->sure_count },
+					  { k->groups + k->sure_count, k->group_count - k->sure_count } };
+	struct fit_node *n = NULL;
+	for (size_t i = 0; n == NULL && i < 2; i++) {
+		w->placing = PLACING_COMING;
+		if (w->pod->pool >= 0) /* others were not what it was bought for */
+			n = find_added(r, w->pod, k, choices[i], true);
+		if (n != NULL)
+			break;
+		w->placing = PLACING_NEW;
+		n = find_added(r, w->pod, k, choices[i], false);
+	}
+	return n;
 }
 
 static bool fits_some(struct round *r, const struct pod *p, const struct kind *k)
@@ -480,14 +533,8 @@ static void place(struct round *r, struct placed *w)
 	struct fit_node *n = k->is_refused_there ? NULL : find_there(r, p);
 	k->is_refused_there = n == NULL && !k->has_terms;
 	w->placing = PLACING_THERE;
-	if (n == NULL && !k->is_refused && p->pool >= 0) { /* others were not what it was bought for */
-		w->placing = PLACING_COMING;
-		n = find_added(r, p, k, true);
-	}
-	if (n == NULL && !k->is_refused) {
-		w->placing = PLACING_NEW;
-		n = find_added(r, p, k, false);
-	}
+	if (n == NULL && !k->is_refused)
+		n = find_to_come(r, w);
 	if (n == NULL) {
 		refuse(r, w);
 		return;

@@ -411,6 +411,72 @@ static void the_pool_that_takes_any_gets_the_cheapest_machines(void **state)
 	}
 }
 
+/* Of groups never seen only what is told is sure: a group of which the labels are known goes before a cheaper one of
+ * which they are guessed, and nobody who wants them sits down on the other's machine. */
+static void what_is_told_goes_before_what_may_be(void **state)
+{
+	static const int both[] = { 1, 0 };
+	static const struct cluster_label a10 = { "gpu", "a10" }, h100 = { "gpu", "h100" };
+	static const struct {
+		const char *asks;
+		const struct cluster_label *labels[2]; /* of g5 and p5 */
+		bool is_seen, has_others;	       /* p5; that ask for nothing and come first */
+		int64_t offered[2], lacking[2];	       /* of g5 and p5 */
+	} cases[] = {
+		{ "'nodeSelector':{'gpu':'h100'}", { NULL, &h100 }, false, false, { 9, 9 }, { 0, 1 } },
+		{ "'nodeSelector':{'gpu':'h100'}", { NULL, NULL }, true, false, { 9, 9 }, { 0, 1 } },
+		{ "'nodeSelector':{'gpu':'h100'}", { NULL, &h100 }, false, true, { 9, 9 }, { 1, 1 } },
+		{ "'nodeSelector':{'gpu':'h100'}", { NULL, &h100 }, false, false, { 9, 0 }, { 1, 0 } },
+		{ "'nodeSelector':{'gpu':'h100'}", { &a10, &h100 }, false, false, { 9, 0 }, { 0, 0 } },
+		{ "'nodeSelector':{'gpu':'h100'}", { NULL, &a10 }, false, false, { 9, 9 }, { 1, 0 } },
+		{ "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{"
+		  "'matchExpressions':[{'key':'gpu','operator':'In','values':['h100','h200']}]}]}}}",
+		  { NULL, &h100 },
+		  false,
+		  false,
+		  { 9, 9 },
+		  { 0, 1 } },
+		{ "'priority':0", { NULL, &h100 }, false, false, { 9, 9 }, { 1, 0 } },
+		{ "'nodeSelector':{'gpu':'a10'}", { &a10, &h100 }, false, false, { 9, 9 }, { 1, 0 } },
+	};
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = both,
+					   .group_count = 2,
+					   .takes_any = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+		char text[700];
+		for (size_t g = 0; g < 2; g++) {
+			fleet[g].price = g == 0 ? 1 : 6;
+			fleet[g].labels = cases[i].labels[g];
+			fleet[g].label_count = cases[i].labels[g] != NULL;
+		}
+		cluster_set_fleet(c, &pool, 1, fleet, 2);
+		if (cases[i].is_seen) {
+			see_now(c, CLUSTER_NODES, P5);
+			cluster_node_gone(c, object_uid_of("p5-1"), 0);
+		}
+		snprintf(text, sizeof text, NEW_POD("", GPU, TOLERATES ",%s"), cases[i].asks);
+		see_now(c, CLUSTER_PODS, text);
+		if (cases[i].has_others)
+			see_asking(c, 0, 1, 5);
+		cluster_offer(c, 0, cases[i].offered[0]);
+		cluster_offer(c, 1, cases[i].offered[1]);
+		const struct pool_view v = cluster_pool_view(c, 0, &a);
+		if (v.groups[1].lacking_nodes != cases[i].lacking[0] ||
+		    v.groups[0].lacking_nodes != cases[i].lacking[1])
+			fail_msg("case %zu: %lld of g5 and %lld of p5 lack", i, (long long)v.groups[1].lacking_nodes,
+				 (long long)v.groups[0].lacking_nodes);
+		cluster_free(c);
+	}
+}
+
 /* MIG slices, shares and GPUs of others, before any node was seen. */
 static void devices_of_other_names_are_bought(void **state)
 {
@@ -524,6 +590,7 @@ int main(void)
 		cmocka_unit_test(devices_of_other_names_are_bought),
 		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
 		cmocka_unit_test(expendable_pods_ask_for_no_machine),
+		cmocka_unit_test(what_is_told_goes_before_what_may_be),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
