@@ -103,6 +103,7 @@ struct provider_block {
 	struct block_taint spot_taint;		      /* key NULL: none */
 	const struct instance_type *instances;
 	size_t instance_count;
+	const char *arm_family; /* those of them that begin so are arm64, all others amd64; NULL: none */
 	/* The object that is a template of nodes and is named as the label's value; NULL: none. */
 	const char *template_group, *template_version, *template_kind, *template_plural, *template_title;
 	bool drives_marked_nodes; /* its nodes carry the mark of an autoscaler that shares them with us */

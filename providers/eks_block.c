@@ -67,6 +67,12 @@ static const struct instance_type instances[] = {
 	{ "g5.16xlarge", 64, 256, 1, "A10G", 24, 4096000 },
 	{ "g5.24xlarge", 96, 384, 4, "A10G", 24, 8144000 },
 	{ "g5.48xlarge", 192, 768, 8, "A10G", 24, 16288000 },
+	{ "g5g.xlarge", 4, 8, 1, "T4G", 16, 420000 },
+	{ "g5g.2xlarge", 8, 16, 1, "T4G", 16, 556000 },
+	{ "g5g.4xlarge", 16, 32, 1, "T4G", 16, 828000 },
+	{ "g5g.8xlarge", 32, 64, 1, "T4G", 16, 1372000 },
+	{ "g5g.16xlarge", 64, 128, 2, "T4G", 16, 2744000 },
+	{ "g5g.metal", 64, 128, 2, "T4G", 16, 2744000 },
 	{ "g6.xlarge", 4, 16, 1, "L4", 24, 804800 },
 	{ "g6.2xlarge", 8, 32, 1, "L4", 24, 977600 },
 	{ "g6.4xlarge", 16, 64, 1, "L4", 24, 1323200 },
@@ -160,4 +166,5 @@ const struct provider_block provider_block_eks = {
 	.capacity_label = "eks.amazonaws.com/capacityType",
 	.capacity_words = { "ON_DEMAND", "SPOT", "CAPACITY_BLOCK" },
 	BLOCK_INSTANCES(instances),
+	.arm_family = "g5g.",
 };

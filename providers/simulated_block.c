@@ -31,4 +31,5 @@ const struct provider_block provider_block_simulated = {
 	.is_trial = true,
 	.read = read,
 	.label = { "simulated.preheat.dev/node-group", 0, offsetof(struct simulated_block, group) },
+	.sets_zone = true,
 };

@@ -1,6 +1,7 @@
 #include "controller/contract/resolve.h"
 
 #include "base/resource.h"
+#include "controller/manifest/group_nodes.h"
 
 #include <string.h>
 
@@ -198,18 +199,11 @@ static void know_instance(struct group_facts *g)
 static void know_manifest(struct contract *c, size_t group)
 {
 	struct group_facts *g = &c->groups[group];
-	struct schema_label mark = manifest_group_label(c->manifest, group);
-	const struct provider_block *b = provider_block((enum provider_choice)c->manifest->groups[group].provider);
+	const struct schema_labels labels = group_node_labels(&c->manifest->groups[group], c->arena);
 
-	know(c, g, mark.key, mark.value);
-	know(c, g, b->old_label, mark.value);
-	know(c, g, "node.kubernetes.io/instance-type", g->spec->instance_type);
-	know(c, g, b->sets_zone ? "topology.kubernetes.io/zone" : NULL, g->spec->zone);
-	know(c, g, b->capacity_label, b->capacity_words[g->spec->capacity_type]);
-	if (b->spot_taint.key && g->spec->capacity_type == CAPACITY_SPOT) {
-		g->taints = &b->spot_taint;
-		g->taint_count = 1;
-	}
+	for (size_t i = 0; i < labels.count; i++)
+		know(c, g, labels.items[i].key, labels.items[i].value);
+	g->taints = group_node_taints(&c->manifest->groups[group], c->arena, &g->taint_count);
 	know_instance(g);
 }
 

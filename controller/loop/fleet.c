@@ -7,6 +7,7 @@
 #include "controller/cluster/api.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/trace.h"
+#include "controller/manifest/group_nodes.h"
 #include "providers/block.h"
 #include "state/launch.h"
 
@@ -117,6 +118,34 @@ static void tell_devices(struct cluster_group *g, const struct schema_labels *re
 	g->devices = devices;
 }
 
+static void tell_labels(struct cluster_group *g, const struct group_text *text, struct arena *a)
+{
+	const struct schema_labels known = group_node_labels(text, a);
+	struct cluster_label *labels = arena_array(a, struct cluster_label, known.count);
+
+	for (size_t i = 0; i < known.count; i++)
+		labels[i] = (struct cluster_label){ known.items[i].key, known.items[i].value };
+	g->labels = labels;
+	g->label_count = known.count;
+}
+
+static void tell_taints(struct cluster_group *g, const struct group_text *text, struct arena *a)
+{
+	const struct block_taint *known = group_node_taints(text, a, &g->taint_count);
+	const struct taint_text *written = text->startup_taints.items;
+	struct cluster_taint *taints = arena_array(a, struct cluster_taint, g->taint_count);
+	struct cluster_taint *startup = arena_array(a, struct cluster_taint, text->startup_taints.count);
+
+	for (size_t i = 0; i < g->taint_count; i++)
+		taints[i] = (struct cluster_taint){ known[i].key, known[i].value, known[i].effect };
+	for (size_t i = 0; i < text->startup_taints.count; i++)
+		startup[i] =
+			(struct cluster_taint){ written[i].key, written[i].value, taint_effects[written[i].effect] };
+	g->taints = taints;
+	g->startup_taints = startup;
+	g->startup_taint_count = text->startup_taints.count;
+}
+
 void fleet_tell_cluster(struct controller *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -139,6 +168,8 @@ void fleet_tell_cluster(struct controller *c)
 						    .drives_marked_nodes = block->drives_marked_nodes };
 		tell_type(&groups[i], block, g->instance_type);
 		tell_devices(&groups[i], &c->manifest.groups[i].resources, &a);
+		tell_labels(&groups[i], &c->manifest.groups[i], &a);
+		tell_taints(&groups[i], &c->manifest.groups[i], &a);
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 }

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 #include "base/resource.h"
 #include "controller/manifest/cron.h"
+#include "controller/manifest/group_nodes.h"
 
 #include <string.h>
 
@@ -698,6 +699,53 @@ static void check_resources(struct draft *d, const struct group_text *g)
 	}
 }
 
+static void check_label(struct draft *d, const struct group_text *g, const struct schema_label *l,
+			const struct schema_labels *implied)
+{
+	const struct yaml_node *map = yaml_child(g->node, "labels");
+
+	if (!strcmp(l->key, "kubernetes.io/hostname"))
+		schema_find_key(d->findings, map, l->key, l->key, "labels that all nodes of the group have",
+				"delete it: each node has a name of its own");
+	for (size_t i = 0; i < implied->count; i++) {
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		if (strcmp(implied->items[i].key, l->key) != 0 || !strcmp(implied->items[i].value, l->value))
+			continue;
+		buf_printf(&allowed, "%s, as the other keys of the group say", implied->items[i].value);
+		schema_find_key(d->findings, map, l->key, NULL, allowed.text,
+				"delete it, or correct zone, instanceType, capacityType or the provider's block");
+	}
+}
+
+/* A taint that stays and goes is a contradiction. */
+static void check_startup_taint(struct draft *d, const struct group_text *g, const struct taint_text *t)
+{
+	const struct taint_text *kept = g->taints.items;
+
+	for (size_t i = 0; t->key && i < g->taints.count; i++) {
+		CLEANUP(buf_release) struct buf found = { 0 };
+		if (!kept[i].key || strcmp(kept[i].key, t->key) != 0 || kept[i].effect != t->effect)
+			continue;
+		buf_printf(&found, "%s:%s, which nodes keep by taints", t->key, taint_effects[t->effect]);
+		schema_find(d->findings, t->node, found.text, "taints that go when the start is over",
+			    "delete it in one of the two");
+	}
+}
+
+/* What its nodes are like. */
+static void check_nodes(struct draft *d, const struct group_text *g)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct schema_labels implied =
+		g->labels.count ? group_implied_labels(g, &a) : (struct schema_labels){ 0 };
+	const struct taint_text *startup = g->startup_taints.items;
+
+	for (size_t i = 0; i < g->labels.count; i++)
+		check_label(d, g, &g->labels.items[i], &implied);
+	for (size_t i = 0; i < g->startup_taints.count; i++)
+		check_startup_taint(d, g, &startup[i]);
+}
+
 static void check_group(struct draft *d, struct group_draft *g)
 {
 	check_resources(d, &g->merged);
@@ -708,6 +756,7 @@ static void check_group(struct draft *d, struct group_draft *g)
 		schema_find_key(d->findings, g->merged.node, "reservedUntil", "an end without a reservation",
 				"beside capacityType: reserved", "set capacityType: reserved, or delete it");
 	resolve_provider(d, g);
+	check_nodes(d, &g->merged);
 	check_standby(d, g);
 	provider_block_check((enum provider_choice)g->merged.provider, &g->merged.blocks[g->merged.provider],
 			     &(struct block_group){ g->merged.standby.node, g->merged.standby.max > 0,

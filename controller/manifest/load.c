@@ -42,12 +42,7 @@ static void disagree(struct draft *d, const struct yaml_node *first, const struc
 
 static bool is_equal(const struct schema_row *row, const void *a, const void *b)
 {
-	CLEANUP(buf_release) struct buf left = { 0 };
-	CLEANUP(buf_release) struct buf right = { 0 };
-
-	schema_format(row, a, &left);
-	schema_format(row, b, &right);
-	return !strcmp(left.text, right.text);
+	return schema_equal(&(struct schema_table){ .rows = row, .count = 1 }, a, b);
 }
 
 /*
@@ -79,6 +74,8 @@ static void take(struct merging *m, const struct yaml_node *value)
 /* What is wrong with the value itself has been found before. */
 static bool is_right(const struct merging *m, const struct schema_row *row, const struct yaml_node *n)
 {
+	if (row->type == SCHEMA_LIST)
+		return n->kind == YAML_LIST;
 	CLEANUP(findings_release) struct findings known = { 0 };
 	void *scratch = arena_alloc(m->draft->arena, 1, row->offset + sizeof(struct schema_labels));
 
@@ -97,8 +94,12 @@ static void merge_value(struct merging *m, const struct schema_row *row, void *m
 			continue;
 		if (!first) {
 			first = n;
-			if (schema_value_read(row, n, merged, m->draft->arena, &known))
-				take(m, n);
+			if (row->type == SCHEMA_LIST)
+				memcpy((char *)merged + row->offset, (const char *)m->records[i] + row->offset,
+				       sizeof(struct schema_list));
+			else
+				schema_value_read(row, n, merged, m->draft->arena, &known);
+			take(m, n);
 		} else if (!is_equal(row, merged, m->records[i])) {
 			disagree(m->draft, first, n);
 		}

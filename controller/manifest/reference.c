@@ -50,6 +50,8 @@ static const char head[] =
 	"- headroom or standby above what the node groups can hold, replicas with more GPUs than a node\n"
 	"- standby of a group without a price, prices for some groups of a pool only\n"
 	"- a budget below what min costs, shared budgets of different amounts\n"
+	"- a label of a node group that its zone, instanceType, capacityType or provider's block contradicts, a taint that\n"
+	"  stays and goes\n"
 	"- a pool that lends to its own class, two pools of one name, a node group that two pools describe differently\n"
 	"- tokensPerSecond far above maxSequences / interTokenLatency\n"
 	"- warm: replicas or placeholders without a scaleTargetRef\n"
@@ -321,6 +323,10 @@ static const struct openapi_rule written_rules[] = {
 	  "!has(self.standby) || !has(self.standby.max) || self.standby.max == 0 || !has(self.pricePerHour) || "
 	  "self.pricePerHour > 0.0",
 	  "standby of a group without a price: whether it pays is a question of price" },
+	{ "node group",
+	  "!has(self.taints) || !has(self.startupTaints) || !self.startupTaints.exists(s, self.taints.exists(t, "
+	  "t.key == s.key && t.effect == s.effect))",
+	  "a taint of startupTaints goes when the start is over: it may not be in taints, too" },
 	{ "node group", "!has(self.reservedUntil) || !has(self.capacityType) || self.capacityType == 'reserved'",
 	  "reservedUntil: the end of a reservation, beside capacityType: reserved" },
 };

@@ -263,6 +263,18 @@ static const struct schema_row standby_rows[] = {
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };
 
+const char *const taint_effects[] = { "NoSchedule", "PreferNoSchedule", "NoExecute", NULL };
+
+static const struct schema_row taint_rows[] = {
+	{ .key = "key", .type = SCHEMA_KEY, AT(taint_text, key), .is_required = true,
+	  .help = "Its key." },
+	{ .key = "value", .type = SCHEMA_VALUE, AT(taint_text, value), .fallback = "", .shown = "none",
+	  .help = "Its value. None in startupTaints: any." },
+	{ .key = "effect", .type = SCHEMA_CHOICE, AT(taint_text, effect), .is_required = true, .choices = taint_effects,
+	  .help = "Its effect." },
+};
+static const struct schema_table taint_table = { "taint", sizeof(struct taint_text), SCHEMA_ROWS(taint_rows) };
+
 static const struct schema_row group_rows[] = {
 	{ .key = "name", .type = SCHEMA_VALUE, AT(group_text, name), .is_required = true,
 	  .help = "Name of the group. Pools that name the same group share its machines; its other keys may stand at any of them, and must agree where repeated." },
@@ -276,10 +288,10 @@ static const struct schema_row group_rows[] = {
 #undef PROVIDER
 	{ .key = "zone", .type = SCHEMA_VALUE, AT(group_text, zone), .fallback = "", .shown = "unknown",
 	  .example = "eu-west-1a",
-	  .help = "Availability zone. Starts are spread over zones, back-off is by zone." },
+	  .help = "Availability zone. Starts are spread over zones, back-off is by zone. Of a group in several zones leave it out: pods of other zones would buy nothing before a node was seen." },
 	{ .key = "instanceType", .type = SCHEMA_VALUE, AT(group_text, instance_type), .fallback = "",
 	  .shown = "unknown", .example = "g5.xlarge",
-	  .help = "Machine type, for back-off and reports." },
+	  .help = "Machine type, for back-off, reports, and pods that select by it." },
 	{ .key = "capacityType", .type = SCHEMA_CHOICE, AT(group_text, capacity_type), .fallback = "on-demand",
 	  .choices = capacity_types,
 	  .help = "How it is bought." },
@@ -291,6 +303,12 @@ static const struct schema_row group_rows[] = {
 	  .help = "GPUs of one machine." },
 	{ .key = "resources", .type = SCHEMA_LABELS, AT(group_text, resources),
 	  .help = "Devices of a new node other than gpusPerNode of nvidia.com/gpu: MIG slices, time-sliced shares, other vendors, like { nvidia.com/mig-1g.10gb: \"7\" }. They count until a node of the group was seen, and must match it." },
+	{ .key = "labels", .type = SCHEMA_LABELS, AT(group_text, labels), .is_selector = true,
+	  .help = "Labels of every node of the group, like { nvidia.com/gpu.product: NVIDIA-A10G }, beside those that zone, instanceType, capacityType and the provider's block tell. They count until a node of the group was seen: a pod that selects another value buys nothing here. Of a label that nobody tells it is guessed that it fits; with class any, groups where nothing is guessed go first." },
+	{ .key = "taints", .type = SCHEMA_LIST, AT(group_text, taints), .max = 16, .table = &taint_table,
+	  .help = "Taints that the nodes of the group keep. They count until a node of the group was seen." },
+	{ .key = "startupTaints", .type = SCHEMA_LIST, AT(group_text, startup_taints), .max = 16, .table = &taint_table,
+	  .help = "Taints that a new node has until its start is over: until they are gone it is not ready. Those of Kubernetes, Cluster API, Cluster Autoscaler (startup-taint...), Cilium, Istio, Gardener and CSI drivers (agent-not-ready) are known." },
 	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "1",
 	  .shown = "1: dollars then read as node hours", .max = DOLLARS(10000),
 	  .help = "Dollars for one machine and hour." },

@@ -172,6 +172,14 @@ struct settled_group {
 	const char *settings;
 };
 
+extern const char *const taint_effects[]; /* as Kubernetes has them; ends in NULL */
+
+struct taint_text {
+	const struct yaml_node *node;
+	const char *key, *value; /* value "": none */
+	int64_t effect;		 /* index into taint_effects */
+};
+
 struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
@@ -179,7 +187,8 @@ struct group_text {
 	struct block_record blocks[PROVIDER_COUNT];
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
 	int64_t reserved_until; /* 0: not given */
-	struct schema_labels resources;
+	struct schema_labels resources, labels;
+	struct schema_list taints, startup_taints; /* of struct taint_text */
 	struct standby_text standby;
 	const struct settled_group *settled; /* NULL: not known, or another pool names it, too */
 };

@@ -89,6 +89,7 @@ const struct provider_block provider_block_karpenter = {
 	BLOCK_KEYS(karpenter_keys),
 	.read = read_karpenter,
 	.label = { "karpenter.sh/nodepool", 0, offsetof(struct karpenter_block, node_pool) },
+	.sets_zone = true,
 	.capacity_label = "karpenter.sh/capacity-type",
 	.capacity_words = { "on-demand", "spot", "reserved" },
 	.template_group = "karpenter.sh",
@@ -104,6 +105,7 @@ const struct provider_block provider_block_cluster_api = {
 	BLOCK_KEYS(cluster_api_keys),
 	.read = read_cluster_api,
 	.label = { NULL, offsetof(struct cluster_api_block, label), offsetof(struct cluster_api_block, value) },
+	.sets_zone = true,
 };
 
 const struct provider_block provider_block_external = {
@@ -111,5 +113,6 @@ const struct provider_block provider_block_external = {
 	BLOCK_KEYS(external_keys),
 	.read = read_external,
 	.label = { NULL, offsetof(struct external_block, label), offsetof(struct external_block, value) },
+	.sets_zone = true,
 	.drives_marked_nodes = true,
 };

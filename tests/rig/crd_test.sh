@@ -226,6 +226,14 @@ both refused 'a price in quotes' "$O, nodeGroups: [ { name: a, pricePerHour: \"1
 both alone 'one price of two' "$O, nodeGroups: [ { name: a, pricePerHour: 1 }, { name: b } ]"
 both refused 'capacity of another type' "$O, nodeGroups: [ { name: a, capacityType: cheap } ]"
 both refused 'an end without a reservation' "$O, nodeGroups: [ { name: a, capacityType: spot, reservedUntil: \"2027-01-31T11:30:00Z\" } ]"
+both accepted 'labels and taints' \
+	"$O, nodeGroups: [ { name: a, labels: { gpu: h100 }, taints: [ { key: a/b, value: x, effect: NoExecute } ], startupTaints: [ { key: a/b, effect: NoSchedule } ] } ]"
+both refused 'a taint without its effect' "$O, nodeGroups: [ { name: a, taints: [ { key: a } ] } ]"
+both refused 'a taint of another effect' "$O, nodeGroups: [ { name: a, taints: [ { key: a, effect: Never } ] } ]"
+both refused 'a taint that stays and goes' \
+	"$O, nodeGroups: [ { name: a, taints: [ { key: a, effect: NoExecute } ], startupTaints: [ { key: a, effect: NoExecute } ] } ]"
+both alone 'a label that no object can have' "$O, nodeGroups: [ { name: a, labels: { -a: x } } ]"
+both alone 'a label that the zone contradicts' "$O, nodeGroups: [ { name: a, zone: z1, labels: { topology.kubernetes.io/zone: z2 } } ]"
 both refused 'an end without a zone' "$O, nodeGroups: [ { name: a, capacityType: reserved, reservedUntil: \"2027-01-31T11:30:00\" } ]"
 both refused 'nodes too small' "$O, workload: { gpusPerReplica: 8 }, nodeGroups: [ { name: a, gpusPerNode: 4 } ]"
 both alone 'nodes too small by default' "$O, workload: { gpusPerReplica: 8 }, $G"

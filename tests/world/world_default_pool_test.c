@@ -491,6 +491,114 @@ static void a_node_selector_chooses_the_group(void **state)
 	ends_with_nothing();
 }
 
+/* --- what is known of a group before a node of it was seen --- */
+
+/* As the manifest says: zone z1, g5.xlarge, which is no machine for arm64, and a label. */
+static void what_the_manifest_tells_of_nodes_counts_before_one_came(void **state)
+{
+	static const struct replica_settings labelled = { .manifest = ANY GROUP("eight", "8", "6, labels: { team: ml }",
+										"2")
+								  GROUP("one", "1", "1, labels: { team: ml }", "6") };
+	static const struct {
+		const char *spec, *told;
+	} cases[] = {
+		{ ",'nodeSelector':{'topology.kubernetes.io/zone':'z9'}",
+		  "wants topology.kubernetes.io/zone=z9, nodes have z1" },
+		{ ",'nodeSelector':{'node.kubernetes.io/instance-type':'p5.48xlarge'}",
+		  "wants node.kubernetes.io/instance-type=p5.48xlarge, nodes have g5.xlarge" },
+		{ ",'nodeSelector':{'kubernetes.io/arch':'arm64'}",
+		  "wants kubernetes.io/arch=arm64, nodes have amd64" },
+		{ ",'nodeSelector':{'team':'web'}", "wants team=web, nodes have ml" },
+	};
+
+	(void)state;
+	start(&labelled);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		world_job(&(struct world_job){ .name = "j",
+					       .pool = "nobody",
+					       .pods = 1,
+					       .is_loose = true,
+					       .cpus = 1,
+					       .gpus = 1,
+					       .spec = cases[i].spec });
+		world_scheduler_looks();
+		pass(2 * MINUTE);
+		expect_told(cases[i].told);
+		expect_most(0, 0);
+		leave("j");
+	}
+	ends_with_nothing();
+}
+
+/* What comes up on its way: every second each machine's node is handed to `change`, with how long its GPU is there. */
+static void pass_changing(millis duration, void (*change)(struct object *node, millis has_gpu))
+{
+	enum { NODES = 8 };
+	millis since[NODES] = { 0 };
+	const struct object *seen[NODES] = { NULL };
+
+	for (millis at = 0; at < duration; at += SECOND) {
+		pass(SECOND);
+		for (struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+			size_t k = 0;
+			while (k < NODES - 1 && seen[k] && seen[k] != n)
+				k++;
+			seen[k] = n;
+			if (!since[k] && value_at(n->value, "status>allocatable>nvidia.com/gpu"))
+				since[k] = wire_now();
+			change(n, since[k] ? wire_now() - since[k] : 0);
+		}
+	}
+}
+
+static const char *startup_taint;
+
+/* From the registration until the GPU has been there for half a minute. */
+static void taint_at_first(struct object *node, millis has_gpu)
+{
+	bool is_tainted = strstr(value_text(node->value, "metadata>annotations>tainted"), "yes") != NULL;
+
+	if (!is_tainted && !has_gpu) {
+		value_set(node->value, "metadata>annotations", value_of("{'tainted':'yes'}"));
+		value_add(value_at(node->value, "spec>taints"),
+			  value_of("{'key':'%s','effect':'NoExecute'}", startup_taint));
+		apiserver_changed(node);
+	} else if (is_tainted && has_gpu >= 30 * SECOND && value_at(node->value, "spec>taints")->first->next) {
+		value_set(node->value, "spec>taints",
+			  value_of("[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]"));
+		apiserver_changed(node);
+	}
+}
+
+/* Until it goes the machine is still coming: none is bought beside it, and the group may be bought later. */
+static void a_taint_of_the_start_buys_no_second_machine(void **state)
+{
+	static const struct replica_settings told = {
+		.manifest = ANY GROUP("eight", "8", "6", "2")
+			GROUP("one", "1", "1, startupTaints: [ { key: ops.example/agent, effect: NoExecute } ]", "6")
+	};
+	static const struct {
+		const char *taint;
+		const struct replica_settings *settings;
+	} cases[] = { { "ebs.csi.aws.com/agent-not-ready", &both }, { "ops.example/agent", &told } };
+
+	(void)state;
+	world_end();
+	for (size_t i = 0; i < 2; i++) {
+		set_up(NULL);
+		startup_taint = cases[i].taint;
+		start(cases[i].settings);
+		come("j", 1, 1);
+		pass_changing(10 * MINUTE, taint_at_first);
+		assert_int_equal(world_job_running("j"), 1);
+		expect_most(1, 0);
+		leave("j");
+		ends_with_nothing();
+		if (i == 0)
+			world_end();
+	}
+}
+
 static void make_daemon_pods(const char *name)
 {
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
@@ -1159,6 +1267,8 @@ int main(int argc, char **argv)
 		SCENARIO(the_maximum_binds_and_is_told),
 		SCENARIO(a_gang_comes_whole_or_not_at_all),
 		SCENARIO(a_node_selector_chooses_the_group),
+		SCENARIO(what_the_manifest_tells_of_nodes_counts_before_one_came),
+		SCENARIO(a_taint_of_the_start_buys_no_second_machine),
 		SCENARIO(pods_of_a_daemon_set_bring_and_keep_no_machine),
 		SCENARIO(a_pod_that_daemons_leave_no_room_buys_each_machine_once),
 		SCENARIO(what_may_not_be_evicted_keeps_its_machine),

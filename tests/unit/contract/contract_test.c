@@ -152,6 +152,20 @@ static void a_clean_set_breaks_no_rule(void **state)
 	expect_clean(CASES "claims.yaml");
 }
 
+/* Labels and taints of the manifest, where no node tells. */
+static void what_is_told_of_node_groups_counts(void **state)
+{
+	static const char path[] = CASES "told.yaml";
+	CLEANUP(judged_release) struct judged j;
+	size_t wrong = 0;
+
+	(void)state;
+	judge_file(&j, path);
+	expect_marks(&j, path, "no-node-group", &wrong);
+	expect_marks(&j, path, "toleration-missing", &wrong);
+	assert_int_equal(wrong, 0);
+}
+
 static void what_is_ignored_is_counted_apart(void **state)
 {
 	CLEANUP(judged_release) struct judged j;
@@ -228,6 +242,7 @@ int main(void)
 		cmocka_unit_test(the_table_is_whole),
 		cmocka_unit_test(every_rule_speaks_and_is_silent),
 		cmocka_unit_test(a_clean_set_breaks_no_rule),
+		cmocka_unit_test(what_is_told_of_node_groups_counts),
 		cmocka_unit_test(what_is_ignored_is_counted_apart),
 		cmocka_unit_test(policies_are_those_of_the_table),
 		cmocka_unit_test(copies_are_current),

@@ -1,3 +1,4 @@
+#include "controller/manifest/group_nodes.h"
 #include "tests/unit/manifest/loaded.h"
 
 #include <setjmp.h>
@@ -304,6 +305,76 @@ static void a_modelled_cloud(void **state)
 }
 
 /* What a simulation can do without. */
+static void list_node(const struct group_text *g, struct buf *out)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct schema_labels labels = group_node_labels(g, &a);
+	size_t count;
+	const struct block_taint *taints = group_node_taints(g, &a, &count);
+
+	for (size_t i = 0; i < labels.count; i++)
+		buf_printf(out, "%s=%s ", labels.items[i].key, labels.items[i].value);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s=%s:%s ", taints[i].key, taints[i].value, taints[i].effect);
+}
+
+/* Of two pools that name the group, one may say what the other leaves out; what both say must be equal. */
+static void what_nodes_are_like_before_one_is_seen(void **state)
+{
+#define OS	   "kubernetes.io/os=linux "
+#define TYPE(name) "node.kubernetes.io/instance-type=" name " beta.kubernetes.io/instance-type=" name " "
+#define ZONE(name) "topology.kubernetes.io/zone=" name " failure-domain.beta.kubernetes.io/zone=" name " "
+	static const struct {
+		const char *group, *again, *node;
+	} cases[] = {
+		{ "", "", "simulated.preheat.dev/node-group=g " OS },
+		{ ", zone: z1, instanceType: g5g.xlarge", "",
+		  "simulated.preheat.dev/node-group=g " TYPE("g5g.xlarge") ZONE("z1") "kubernetes.io/arch=arm64 " OS },
+		{ ", eks: { cluster: c, nodegroup: ng, region: r }, zone: a, instanceType: g5.xlarge, capacityType: "
+		  "spot",
+		  "",
+		  "eks.amazonaws.com/nodegroup=ng " TYPE("g5.xlarge")
+			  ZONE("a") "eks.amazonaws.com/capacityType=SPOT kubernetes.io/arch=amd64 " OS },
+		/* Azure's name of the zone begins with the region. */
+		{ ", aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p "
+		  "}, "
+		  "zone: \"1\", instanceType: other, capacityType: spot",
+		  "",
+		  "kubernetes.azure.com/agentpool=p agentpool=p " TYPE(
+			  "other") "kubernetes.azure.com/scalesetpriority=spot " OS
+				   "kubernetes.azure.com/scalesetpriority=spot:NoSchedule " },
+		{ ", labels: { gpu: h100, kubernetes.io/os: windows }",
+		  ", taints: [ { key: team, value: x, effect: NoExecute }, { key: old, effect: PreferNoSchedule } ]",
+		  "gpu=h100 kubernetes.io/os=windows simulated.preheat.dev/node-group=g team=x:NoExecute "
+		  "old=:PreferNoSchedule " },
+		{ ", taints: [ { key: team, effect: NoExecute } ], startupTaints: [ { key: a, effect: NoSchedule } ]",
+		  ", taints: [ { effect: NoExecute, key: team } ], labels: {}",
+		  "simulated.preheat.dev/node-group=g " OS "team=:NoExecute " },
+	};
+	char text[1500];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(loaded_release) struct loaded l;
+		CLEANUP(buf_release) struct buf found = { 0 };
+		const char *of_group[] = { cases[i].group, cases[i].again };
+		int len = 0;
+		for (int k = 0; k < 2; k++)
+			len += snprintf(
+				text + len, sizeof text - (size_t)len,
+				"---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: p%d "
+				"}\nspec:\n"
+				"  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ { name: g%s } ]\n",
+				k, of_group[k]);
+		load(&l, text);
+		if (!l.ok)
+			fail_msg("case %zu: %s", i, l.error.message);
+		list_node(&l.manifest.groups[0], &found);
+		assert_string_equal(found.text, cases[i].node);
+		assert_int_equal(l.manifest.groups[0].startup_taints.count, i == 5);
+	}
+}
+
 static void a_cluster_needs_more(void **state)
 {
 #define SERVED "  workload: { selector: { matchLabels: { app: a } } }\n"
@@ -410,6 +481,7 @@ int main(void)
 		cmocka_unit_test(the_kept_text_reads_the_same),
 		cmocka_unit_test(warmth_and_engine_are_settled),
 		cmocka_unit_test(a_modelled_cloud),
+		cmocka_unit_test(what_nodes_are_like_before_one_is_seen),
 		cmocka_unit_test(a_cluster_needs_more),
 		cmocka_unit_test(folders_and_files),
 	};

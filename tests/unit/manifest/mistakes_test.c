@@ -489,6 +489,53 @@ static void contradictions_among_groups(void **state)
 	EXPECT_EACH(cases);
 }
 
+/* What the nodes of a group have, before one was seen. */
+static void labels_and_taints_of_groups(void **state)
+{
+#define ZONE "topology.kubernetes.io/zone"
+#define EKS  "eks: { cluster: c, nodegroup: ng, region: r }"
+	static const struct mistake cases[] = {
+		{ GROUPS("{ name: g, labels: { team: \"a b\" } }"), 6, 44, FIRST ".labels.team",
+		  "found team: a b; allowed: a key like team" },
+		{ GROUPS("{ name: g, labels: { kubernetes.io/hostname: x } }"), 6, 62,
+		  FIRST ".labels.kubernetes.io/hostname",
+		  "found kubernetes.io/hostname; allowed: labels that all nodes of the group have" },
+		{ GROUPS("{ name: g, zone: z1, labels: { " ZONE ": z2 } }"), 6, 77, FIRST ".labels." ZONE,
+		  "found 'z2'; allowed: z1, as the other keys of the group say" },
+		{ GROUPS("{ name: g, labels: { node.kubernetes.io/instance-type: b }, instanceType: a }"), 6, 72,
+		  FIRST ".labels.node.kubernetes.io/instance-type", "found 'b'; allowed: a, as" },
+		{ GROUPS("{ name: g, labels: { kubernetes.io/arch: arm64 }, instanceType: g5.xlarge }"), 6, 58,
+		  FIRST ".labels.kubernetes.io/arch", "found 'arm64'; allowed: amd64, as" },
+		{ GROUPS("{ name: g, labels: { eks.amazonaws.com/nodegroup: other }, " EKS " }"), 6, 67,
+		  FIRST ".labels.eks.amazonaws.com/nodegroup", "found 'other'; allowed: ng, as" },
+		{ GROUPS("{ name: g, labels: { eks.amazonaws.com/capacityType: SPOT }, " EKS " }"), 6, 70,
+		  FIRST ".labels.eks.amazonaws.com/capacityType", "found 'SPOT'; allowed: ON_DEMAND, as" },
+		{ GROUPS("{ name: g, taints: [ { key: a } ] }"), 6, 38, FIRST ".taints[0].effect",
+		  "found nothing; allowed: NoSchedule, PreferNoSchedule, NoExecute" },
+		{ GROUPS("{ name: g, taints: [ { key: a, effect: noSchedule } ] }"), 6, 56, FIRST ".taints[0].effect",
+		  "found 'noSchedule'; allowed: NoSchedule, PreferNoSchedule, NoExecute" },
+		{ GROUPS("{ name: g, taints: [ { effect: NoExecute } ] }"), 6, 38, FIRST ".taints[0].key",
+		  "found nothing; allowed: a name as labels and resources have it" },
+		{ GROUPS("{ name: g, startupTaints: [ { key: a, value: \"a b\", effect: NoExecute } ] }"), 6, 62,
+		  FIRST ".startupTaints[0].value", "found 'a b'; allowed: a name of letters" },
+		{ GROUPS("{ name: g, taints: { key: a, effect: NoExecute } }"), 6, 36, FIRST ".taints",
+		  "allowed: a list of 0 to 16 taints" },
+		{ GROUPS("{ name: g, startupTaints: [ { key: a, effect: NoExecute } ], "
+			 "taints: [ { key: b, effect: NoExecute }, { key: a, effect: NoExecute } ] }"),
+		  6, 45, FIRST ".startupTaints[0]",
+		  "found a:NoExecute, which nodes keep by taints; allowed: taints that go when the start is over" },
+		{ GROUPS("{ name: g, taints: [ { key: a, effect: NoExecute } ] }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, taints: [ { key: a, effect: NoSchedule } ] } ]\n",
+		  13, 36, FIRST ".taints", "allowed: the same entries, as at pool.yaml:6:36" },
+		{ GROUPS("{ name: g, startupTaints: [] }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, startupTaints: [ { key: a, effect: NoSchedule } ] } ]\n",
+		  13, 43, FIRST ".startupTaints", "allowed: the same entries, as at pool.yaml:6:43" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
 /* All of them in one go, in the order of the text. */
 static void all_at_once(void **state)
 {
@@ -533,6 +580,7 @@ int main(void)
 		cmocka_unit_test(workloads),
 		cmocka_unit_test(the_default_pool),
 		cmocka_unit_test(contradictions_among_groups),
+		cmocka_unit_test(labels_and_taints_of_groups),
 		cmocka_unit_test(all_at_once),
 		cmocka_unit_test(many_keys_cost_little),
 	};
