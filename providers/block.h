@@ -100,6 +100,7 @@ struct provider_block {
 	bool sets_zone;				      /* topology.kubernetes.io/zone is the group's zone */
 	const char *capacity_label;		      /* NULL: none */
 	const char *capacity_words[BLOCK_CAPACITIES]; /* NULL: such nodes lack the label */
+	bool reserves_on_demand;		      /* what is reserved may bear the word of on-demand */
 	struct block_taint spot_taint;		      /* key NULL: none */
 	const struct instance_type *instances;
 	size_t instance_count;

@@ -165,6 +165,7 @@ const struct provider_block provider_block_eks = {
 	.sets_zone = true,
 	.capacity_label = "eks.amazonaws.com/capacityType",
 	.capacity_words = { "ON_DEMAND", "SPOT", "CAPACITY_BLOCK" },
+	.reserves_on_demand = true, /* a Capacity Block has a word of its own, a Capacity Reservation none */
 	BLOCK_INSTANCES(instances),
 	.arm_family = "g5g.",
 };

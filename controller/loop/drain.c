@@ -1,8 +1,8 @@
 #include "controller/loop/drain.h"
 
 #include "base/alloc.h"
-#include "base/decode.h"
 #include "controller/loop/controller_state.h"
+#include "controller/loop/listed_pods.h"
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
@@ -544,84 +544,6 @@ static bool evict(struct drain *d, const struct node *n)
 
 /* --- what the server itself holds --- */
 
-/* A pod of a list that was read by hand. */
-struct listed_owner {
-	const char *kind;
-	bool is_controller;
-};
-
-struct listed_pod {
-	const char *node, *phase, *mirror, *as_daemon;
-	struct decoded_list owners;
-};
-
-struct pod_list {
-	struct decoded_list pods;
-};
-
-static const struct field owner_fields[] = {
-	FIELD(struct listed_owner, kind, FIELD_STRING, "kind"),
-	FIELD(struct listed_owner, is_controller, FIELD_BOOL, "controller"),
-};
-static const struct record_spec owner_record = { "", sizeof(struct listed_owner), owner_fields, 2 };
-
-static const struct field pod_fields[] = {
-	FIELD(struct listed_pod, node, FIELD_STRING, "spec>nodeName"),
-	FIELD(struct listed_pod, phase, FIELD_STRING, "status>phase"),
-	FIELD(struct listed_pod, mirror, FIELD_STRING, "metadata>annotations>kubernetes.io/config.mirror"),
-	FIELD(struct listed_pod, as_daemon, FIELD_STRING,
-	      "metadata>annotations>cluster-autoscaler.kubernetes.io/daemonset-pod"),
-	{ .path = "metadata>ownerReferences",
-	  .type = FIELD_LIST,
-	  .offset = offsetof(struct listed_pod, owners),
-	  .of = &owner_record },
-};
-static const struct record_spec pod_record = { "", sizeof(struct listed_pod), pod_fields, 5 };
-
-static const struct field list_fields[] = {
-	{ .path = "items",
-	  .type = FIELD_LIST,
-	  .offset = offsetof(struct pod_list, pods),
-	  .of = &pod_record,
-	  .required = true },
-};
-static const struct record_spec list_record = { "", sizeof(struct pod_list), list_fields, 1 };
-
-static bool is_word(const char *text, const char *word)
-{
-	return text && !strcmp(text, word);
-}
-
-/* As keeps_node() says of what the watch showed. */
-static bool listed_counts(const struct drain *d, const struct listed_pod *p)
-{
-	const struct listed_owner *owners = p->owners.items;
-
-	if (!is_word(p->node, d->node) || is_word(p->phase, "Succeeded") || is_word(p->phase, "Failed") || p->mirror ||
-	    is_word(p->as_daemon, "true"))
-		return false;
-	for (size_t i = 0; i < p->owners.count; i++)
-		if (owners[i].is_controller &&
-		    (is_word(owners[i].kind, "DaemonSet") || is_word(owners[i].kind, "Node")))
-			return false;
-	return true;
-}
-
-static bool count_listed(const struct drain *d, const struct api_call *call, int64_t *count, struct error *e)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	struct decode_plan *plan = decode_plan_new(&list_record);
-	struct pod_list list = { 0 };
-	bool ok = decode_record(plan, call->response, call->response_len, &a, &list, e);
-	const struct listed_pod *pods = list.pods.items;
-
-	decode_plan_free(plan);
-	*count = 0;
-	for (size_t i = 0; ok && i < list.pods.count; i++)
-		*count += listed_counts(d, &pods[i]);
-	return ok;
-}
-
 static void pods_read(struct api_call *call)
 {
 	struct drain *d = call->user;
@@ -631,7 +553,7 @@ static void pods_read(struct api_call *call)
 	d->is_reading = false;
 	if (e.kind == ERROR_CANCELLED) {
 		d->step = DRAIN_OVER;
-	} else if (e.kind == ERROR_NONE && count_listed(d, call, &left, &e)) {
+	} else if (e.kind == ERROR_NONE && listed_pods_count(d->node, call->response, call->response_len, &left, &e)) {
 		d->is_read_empty = left == 0;
 		if (left > 0 && d->last_reason != DRAIN_IS_UNSEEN)
 			log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "pods-unseen"),

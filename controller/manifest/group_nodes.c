@@ -24,6 +24,7 @@ struct schema_labels group_implied_labels(const struct group_text *g, struct are
 		has_block ? provider_node_label((enum provider_choice)g->provider, &g->blocks[g->provider], g->name)
 			  : (struct schema_label){ 0 };
 	const char *zone = b->sets_zone ? g->zone : NULL;
+	const bool is_certain = g->capacity_type != CAPACITY_RESERVED || !b->reserves_on_demand;
 	const struct schema_label rows[] = {
 		mark,
 		{ b->old_label, mark.value },
@@ -31,7 +32,7 @@ struct schema_labels group_implied_labels(const struct group_text *g, struct are
 		{ "beta.kubernetes.io/instance-type", g->instance_type },
 		{ "topology.kubernetes.io/zone", zone },
 		{ "failure-domain.beta.kubernetes.io/zone", zone },
-		{ b->capacity_label, b->capacity_words[g->capacity_type] },
+		{ b->capacity_label, is_certain ? b->capacity_words[g->capacity_type] : NULL },
 		{ "kubernetes.io/arch", arch_of(g->instance_type) },
 	};
 	struct schema_label *items = arena_array(a, struct schema_label, sizeof rows / sizeof *rows);
