@@ -335,9 +335,6 @@ static void what_nodes_are_like_before_one_is_seen(void **state)
 		  "",
 		  "eks.amazonaws.com/nodegroup=ng " TYPE("g5.xlarge")
 			  ZONE("a") "eks.amazonaws.com/capacityType=SPOT kubernetes.io/arch=amd64 " OS },
-		/* Of a Capacity Block or of a Capacity Reservation: their words differ. */
-		{ ", eks: { cluster: c, nodegroup: ng, region: r }, instanceType: g5.xlarge, capacityType: reserved",
-		  "", "eks.amazonaws.com/nodegroup=ng " TYPE("g5.xlarge") "kubernetes.io/arch=amd64 " OS },
 		/* Azure's name of the zone begins with the region. */
 		{ ", aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p "
 		  "}, "
@@ -353,6 +350,9 @@ static void what_nodes_are_like_before_one_is_seen(void **state)
 		{ ", taints: [ { key: team, effect: NoExecute } ], startupTaints: [ { key: a, effect: NoSchedule } ]",
 		  ", taints: [ { effect: NoExecute, key: team } ], labels: {}",
 		  "simulated.preheat.dev/node-group=g " OS "team=:NoExecute " },
+		/* Of a Capacity Block or of a Capacity Reservation: their words differ. */
+		{ ", eks: { cluster: c, nodegroup: ng, region: r }, instanceType: g5.xlarge, capacityType: reserved",
+		  "", "eks.amazonaws.com/nodegroup=ng " TYPE("g5.xlarge") "kubernetes.io/arch=amd64 " OS },
 	};
 	char text[1500];
 
