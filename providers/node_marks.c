@@ -14,6 +14,7 @@ const struct taint_mark node_taint_marks[] = {
 	{ "aws-node-termination-handler/spot-itn", false, NODE_UNCLAIMED, NODE_SPOT_INTERRUPTED },
 	{ "aws-node-termination-handler/rebalance-recommendation", false, NODE_UNCLAIMED, NODE_REBALANCED },
 	{ "aws-node-termination-handler/", true, NODE_UNCLAIMED, NODE_MAINTAINED },
+	{ "remediator.kubernetes.azure.com/", true, NODE_UNCLAIMED, NODE_STAYS }, /* why, its conditions say */
 	{ "cloud.google.com/impending-node-termination", false, NODE_UNCLAIMED, NODE_SPOT_INTERRUPTED },
 	{ "simulated.preheat.dev/spot-taken", false, NODE_UNCLAIMED, NODE_SPOT_INTERRUPTED },
 	{ NULL, false, NODE_UNCLAIMED, NODE_STAYS },

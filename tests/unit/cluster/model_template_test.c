@@ -130,6 +130,28 @@ static void daemons_are_remembered_when_no_node_is_left(void **state)
 	cluster_free(c);
 }
 
+/* Whatever says of a node that it will end says nothing of the next one, also minutes after its start. */
+static void the_marks_of_an_end_are_of_that_node(void **state)
+{
+	static const char *const taints[] = {
+		"{'key':'remediator.kubernetes.azure.com/unschedulable','effect':'NoSchedule'}",
+		"{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}",
+		"{'key':'ToBeDeletedByClusterAutoscaler','effect':'NoSchedule'}",
+		"{'key':'node.kubernetes.io/out-of-service','effect':'NoExecute'}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof taints / sizeof *taints; i++) {
+		struct cluster *c = cluster_of_one_group();
+		see_node(c, plain);
+		see_node_at(c, (struct node_told){ .name = "n1", .zone = "z1", .gpus = 8, .taints = taints[i] },
+			    (struct moment){ BEGINS + MINUTE, false });
+		end_node(c, "n1");
+		expect_told(c, ASKS("1", ""), "");
+		cluster_free(c);
+	}
+}
+
 /* A fresh node whose DaemonSets are not there yet shows less than the next one will have. */
 static void the_node_with_most_daemons_counts(void **state)
 {
@@ -327,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(daemons_are_remembered_when_no_node_is_left),
+		cmocka_unit_test(the_marks_of_an_end_are_of_that_node),
 		cmocka_unit_test(the_node_with_most_daemons_counts),
 		cmocka_unit_test(daemons_take_places_of_pods),
 		cmocka_unit_test(a_daemon_that_ends_is_forgotten_while_nodes_stand),
