@@ -35,23 +35,16 @@ static void note_held(struct controller *c, size_t pool, const struct held *held
 	snprintf(p->blocked, sizeof p->blocked, "%s; %s", held->why, held->remedy);
 }
 
-/* Whether pods of others have another place. */
-static bool can_be_left(const struct controller *c, const struct node *n, size_t pool, struct held *held,
-			struct arena *a)
+/* Whether pods of others have another place; one that is lent keeps them. */
+static bool may_go(const struct controller *c, const struct node *n, size_t pool, enum drain_fate fate,
+		   struct held *held, struct arena *a)
 {
 	const char *why = NULL;
-	enum move_step step = consolidation_displaces(c, n, pool, a, &why);
+	enum move_step step = fate == FATE_LEND ? MOVE_NEXT : consolidation_displaces(c, n, pool, a, &why);
 
 	if (step == MOVE_NEVER)
 		*held = (struct held){ why, "make room for it on other nodes" };
 	return step == MOVE_NEXT;
-}
-
-/* One that is lent keeps them. */
-static bool release(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why,
-		    struct held *held, struct arena *a)
-{
-	return (fate == FATE_LEND || can_be_left(c, n, pool, held, a)) && drain_begin(c, n, pool, fate, why);
 }
 
 /* --- cancelled starts --- */
@@ -95,10 +88,10 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 		return; /* others came to serve there meanwhile */
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct held untold = { 0 }; /* it is idle then, and told of as such */
-	if (n && n->is_known)
-		release(c, n, pool, fate, "cancelled before it served", &untold, &a);
-	else
+	if (!n || !n->is_known)
 		machine_cancel(c, group, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
+	else if (may_go(c, n, pool, fate, &untold, &a))
+		drain_begin(c, n, pool, fate, "cancelled before it served");
 }
 
 /* Taken back for nothing: the node is lent again, unless a replica came to serve there meanwhile. */
@@ -305,7 +298,7 @@ static struct victims find_victims(const struct controller *c, size_t pool, size
 			found.held = (struct held){ verdict.text,
 						    "raise maxUnavailable, or headroom.min if they shall stay" };
 		if (verdict.reason == DRAIN_POSSIBLE &&
-		    (!takes_any(c, pool) || can_be_left(c, nodes[i], pool, &found.held, a)))
+		    (!takes_any(c, pool) || may_go(c, nodes[i], pool, FATE_REMOVE, &found.held, a)))
 			found.items[found.count++] = v;
 	}
 	qsort(found.items, found.count, sizeof *found.items, by_rank_and_load);
@@ -350,9 +343,11 @@ int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t grou
 /* Nodes where every replica sleeps: they stand first. */
 static void release_sleepers(struct controller *c, size_t pool, struct victims *found, int64_t nodes, struct arena *a)
 {
-	for (size_t i = 0; i < found->count && nodes > 0 && !found->items[i].replicas; i++)
-		nodes -= release(c, found->items[i].node, pool, FATE_REMOVE,
-				 "all of its replicas sleep, and fewer are needed", &found->held, a);
+	for (size_t i = 0; i < found->count && nodes > 0 && !found->items[i].replicas; i++) {
+		const struct node *n = found->items[i].node;
+		nodes -= may_go(c, n, pool, FATE_REMOVE, &found->held, a) &&
+			 drain_begin(c, n, pool, FATE_REMOVE, "all of its replicas sleep, and fewer are needed");
+	}
 }
 
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
@@ -376,7 +371,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 			snprintf(why, sizeof why, "a cheaper machine serves instead");
 		else
 			snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
-		if (!release(c, v->node, pool, fate, why, &found.held, &a))
+		if (!may_go(c, v->node, pool, fate, &found.held, &a) || !drain_begin(c, v->node, pool, fate, why))
 			continue;
 		room -= fate != FATE_LEND;
 		left -= v->replicas;
@@ -563,8 +558,8 @@ static void sweep(struct controller *c, size_t group, int64_t kept, struct arena
 			continue;
 		struct idle_node *n = note_idle(c, nodes[i]);
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
-			     scale_down_room(c, group) <= 0 ||
-			     !release(c, nodes[i], pool, FATE_REMOVE, "no pod uses it or waits for it", &held, a);
+			     scale_down_room(c, group) <= 0 || !may_go(c, nodes[i], pool, FATE_REMOVE, &held, a) ||
+			     !drain_begin(c, nodes[i], pool, FATE_REMOVE, "no pod uses it or waits for it");
 	}
 	note_held(c, pool, &held);
 }
