@@ -898,23 +898,23 @@ static void note_row(const struct cloud_call *c, const char *row, const char *wh
  * node group may have been renamed since. */
 static void note_accepted(const struct cloud_call *c)
 {
-	char size[24], standby[24];
+	static const char ended[] =
+		"SELECT 1 FROM launch WHERE instr(char(10) || machines || char(10), char(10) || ? || "
+		"char(10))";
+	static char ended_or_fewer[200];
+	bool stood_by = laws.standing_before == (int64_t)c->id_count;
+	char size[24];
 
 	/* Protection buys and ends nothing: what is to be protected is found by looking. */
 	if (c->status != 202 || c->is_again || !strcmp(c->verb, "protect"))
 		return;
 	snprintf(size, sizeof size, "%" PRId64, c->asked);
-	snprintf(standby, sizeof standby, "%d", PROVIDER_STANDBY);
+	snprintf(ended_or_fewer, sizeof ended_or_fewer, "%s OR verb = %d", ended, PROVIDER_STANDBY);
 	if (*c->token)
 		note_row(c, "SELECT 1 FROM launch WHERE instr(?, token) = 1", c->token);
-	else if (!strcmp(c->verb, "remove") && laws.standing_before == (int64_t)c->id_count)
-		note_row(c, "SELECT 1 FROM launch WHERE verb = CAST(? AS INTEGER)", standby);
 	else if (!strcmp(c->verb, "remove"))
 		for (size_t i = 0; i < c->id_count; i++)
-			note_row(c,
-				 "SELECT 1 FROM launch WHERE instr(char(10) || machines || char(10), char(10) || ? || "
-				 "char(10))",
-				 c->ids[i]);
+			note_row(c, stood_by ? ended_or_fewer : ended, c->ids[i]);
 	else if (!strcmp(c->verb, "grow"))
 		note_row(c, "SELECT 1 FROM launch WHERE target = CAST(? AS INTEGER)", size);
 }
