@@ -776,6 +776,7 @@ static const struct field pod_fields[] = {
 	FIELD(struct pod_record, phase, FIELD_STRING, "status>phase"),
 	FIELD(struct pod_record, scheduler, FIELD_STRING, "spec>schedulerName"),
 	FIELD(struct pod_record, ip, FIELD_STRING, "status>podIP"),
+	FIELD(struct pod_record, nominated, FIELD_STRING, "status>nominatedNodeName"),
 	MAP(struct pod_record, labels, "metadata>labels", NULL),
 	MAP(struct pod_record, annotations, "metadata>annotations", wants_pod_annotation),
 	MAP(struct pod_record, selector, "spec>nodeSelector", NULL),

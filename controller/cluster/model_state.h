@@ -107,7 +107,7 @@ struct pod_record {
 	struct decoded_list near, apart;		 /* of struct pod_term_record */
 	struct decoded_list spreads;			 /* of struct spread_record */
 	struct decoded_list claims, made_claims;	 /* of struct device_claim_record */
-	const char *node_name, *phase, *ip, *scheduler;
+	const char *node_name, *phase, *ip, *scheduler, *nominated;
 };
 
 struct budget_record {

@@ -174,6 +174,15 @@ static bool is_full(const struct node *n)
 	return n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
 }
 
+/* Its scheduler makes room for it there: the pods that it pre-empts may stay for all of their grace. */
+static struct fit_node *find_nominated(struct round *r, const struct pod *p)
+{
+	for (size_t i = 0; p->nominated != NULL && i < r->node_count; i++)
+		if (strcmp(r->nodes[i].name, p->nominated) == 0)
+			return &r->nodes[i];
+	return NULL;
+}
+
 static struct fit_node *find_there(struct round *r, const struct pod *p)
 {
 	char unused[FIT_WHY_SIZE];
@@ -530,8 +539,12 @@ static void place(struct round *r, struct placed *w)
 		w->why = anywhere == FIT_NEVER ? arena_strdup(r->arena, why, strlen(why)) : say_given_up(r, p);
 		return;
 	}
-	struct fit_node *n = k->is_refused_there ? NULL : find_there(r, p);
-	k->is_refused_there = n == NULL && !k->has_terms;
+	struct fit_node *n = find_nominated(r, p);
+	bool is_awaited = n != NULL;
+	if (n == NULL && !k->is_refused_there) {
+		n = find_there(r, p);
+		k->is_refused_there = n == NULL && !k->has_terms;
+	}
 	w->placing = PLACING_THERE;
 	if (n == NULL && !k->is_refused)
 		n = find_to_come(r, w);
@@ -541,7 +554,7 @@ static void place(struct round *r, struct placed *w)
 	}
 	sit(r, p, n);
 	w->group = n->group;
-	w->slow = w->placing == PLACING_THERE && p->is_slow ? say_passed_over(r, p, n->name) : NULL;
+	w->slow = w->placing == PLACING_THERE && p->is_slow && !is_awaited ? say_passed_over(r, p, n->name) : NULL;
 }
 
 static bool has_place(enum placing placing)

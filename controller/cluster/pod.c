@@ -183,6 +183,7 @@ static void drop_texts(struct cluster *c, struct pod *p)
 	intern_drop(&c->intern, p->shape);
 	intern_drop(&c->intern, p->owner);
 	intern_drop(&c->intern, p->gang);
+	intern_drop(&c->intern, p->nominated);
 }
 
 void pod_release(struct cluster *c, struct pod *p)
@@ -540,6 +541,7 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
+	p->nominated = r->nominated == NULL || r->nominated[0] == '\0' ? NULL : intern_text(&c->intern, r->nominated);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
 	p->is_prefetch = label_set_get(p->labels, PREFETCH_LABEL) != NULL;

@@ -117,6 +117,7 @@ struct pod {
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *gang;		    /* name of the pod group that it is of, NULL without */
+	const char *nominated; /* name of the node where its scheduler makes room for it by preemption, NULL without */
 	int gang_kind, gang_size;
 	uint32_t hash;
 };

@@ -200,6 +200,7 @@ static const struct protobuf_field pod_status_fields[] = { TEXT(1, "phase"),
 							   TEXT(6, "podIP"),
 							   MANY(8, "containerStatuses", container_status),
 							   MANY(10, "initContainerStatuses", container_status),
+							   TEXT(11, "nominatedNodeName"),
 							   MANY(15, "resourceClaimStatuses", made_claim) };
 MESSAGE(pod_status, CORE "PodStatus", pod_status_fields);
 static const struct protobuf_field pod_fields[] = { ONE(1, "metadata", meta), ONE(2, "spec", pod_spec_message),

@@ -577,6 +577,47 @@ static void expendable_pods_ask_for_no_machine(void **state)
 	}
 }
 
+/* The scheduler makes room there for the first of two; victims end with their grace. */
+static void a_nominated_pod_waits_for_its_node(void **state)
+{
+	static const int groups[] = { 0 };
+	static const struct {
+		const char *node;
+		int64_t lacking;
+	} cases[] = { { "", 2 }, { "g5-1", 1 }, { "gone", 2 } };
+	const struct cluster_group group = group_named("g5", 1, 10);
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		char text[1024];
+		cluster_set_fleet(c, &pool, 1, &group, 1);
+		cluster_offer(c, 0, 9);
+		see_now(c, CLUSTER_NODES, NODE("g5-1", "'g5'", "", "'nvidia.com/gpu':'1','cpu':'8'"));
+		see_now(c, CLUSTER_PODS,
+			"{'metadata':{'namespace':'a','name':'v','uid':'v'},'spec':{'nodeName':'g5-1','priority':0,"
+			"'containers':[{'resources':{'limits':{" GPU "}}}]},'status':{'phase':'Running'}}");
+		for (int k = 0; k < 2; k++) {
+			snprintf(text, sizeof text,
+				 "{'metadata':{'namespace':'a','name':'p%d','uid':'p%d'},'spec':{'priority':%d,"
+				 "'containers':[{'resources':{'limits':{" GPU "}}}]},'status':{'phase':'Pending',"
+				 "'nominatedNodeName':'%s','conditions':[{'type':'PodScheduled','status':'False',"
+				 "'reason':'Unschedulable'}]}}",
+				 k, k, 100 - k, k == 0 ? cases[i].node : "");
+			see_now(c, CLUSTER_PODS, text);
+		}
+		assert_int_equal(cluster_pool_view(c, 0, &a).groups[0].lacking_nodes, cases[i].lacking);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -590,6 +631,7 @@ int main(void)
 		cmocka_unit_test(devices_of_other_names_are_bought),
 		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
 		cmocka_unit_test(expendable_pods_ask_for_no_machine),
+		cmocka_unit_test(a_nominated_pod_waits_for_its_node),
 		cmocka_unit_test(what_is_told_goes_before_what_may_be),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
