@@ -294,6 +294,7 @@ enum { KEYS_MOST = 16 };
 
 struct asking {
 	struct asking *next;
+	uint32_t hash;
 	const struct pod_shape *shape;
 	const struct label_set *labels;
 	const char *name_space;
@@ -306,10 +307,20 @@ struct asking {
 	bool is_stale;
 };
 
+/* Whom pods of a namespace keep away. */
+struct keeper {
+	uint32_t hash;
+	const struct pod_term_set *apart;
+	const char *name_space;
+};
+
 struct fit {
 	const struct cluster *cluster;
 	struct arena *arena;
 	struct asking *askings;
+	struct store by_kind; /* of askings */
+	struct store keepers; /* once a pod was asked about */
+	bool are_keepers_known;
 	struct fit_seat *spare;
 };
 
@@ -486,20 +497,60 @@ static void count_all(struct fit *f, struct asking *q)
 	}
 }
 
-static bool minds_others(const struct fit *f, const struct pod *p)
+static bool is_keeper(const void *item, const void *key)
 {
-	return p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL ||
-	       f->cluster->apart_count > 0;
+	const struct keeper *k = item, *wanted = key;
+	return k->apart == wanted->apart && k->name_space == wanted->name_space;
+}
+
+/* Also of those that wait: they keep others away from where they sit down. */
+static void find_keepers(struct fit *f)
+{
+	const struct pod *p = NULL;
+	f->are_keepers_known = true;
+	for (size_t i = 0; f->cluster->apart_count > 0 && (p = store_next(&f->cluster->pods, &i)) != NULL;) {
+		uintptr_t words[] = { (uintptr_t)p->shape->apart, (uintptr_t)p->namespace };
+		struct keeper k = { hash_bytes(0, words, sizeof words), p->shape->apart, p->namespace };
+		if (k.apart == NULL || store_find(&f->keepers, k.hash, is_keeper, &k) != NULL)
+			continue;
+		struct keeper *kept = arena_new(f->arena, struct keeper);
+		*kept = k;
+		store_add(&f->keepers, kept);
+	}
+}
+
+/* Whether where it fits changes with who sits where, by its own terms or by those of others. */
+static bool minds_others(struct fit *f, const struct pod *p)
+{
+	const struct keeper *k = NULL;
+	if (p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL)
+		return true;
+	if (!f->are_keepers_known)
+		find_keepers(f);
+	for (size_t i = 0; (k = store_next(&f->keepers, &i)) != NULL;)
+		for (size_t t = 0; t < intern_count(k->apart); t++)
+			if (is_about(f, &k->apart->items[t], k->name_space, p->namespace, p->labels))
+				return true;
+	return false;
+}
+
+static bool is_asked_by(const void *item, const void *key)
+{
+	const struct asking *q = item;
+	const struct pod *p = key;
+	return q->shape == p->shape && q->labels == p->labels && q->name_space == p->namespace;
+}
+
+static uint32_t asking_hash(const struct pod *p)
+{
+	uintptr_t words[] = { (uintptr_t)p->shape, (uintptr_t)p->labels, (uintptr_t)p->namespace };
+	return hash_bytes(0, words, sizeof words);
 }
 
 /* NULL: no term of its own or of others is about it. Made before anybody sits down, or all of them are counted in. */
 static struct asking *asking_of(struct fit *f, const struct pod *p)
 {
-	const struct pod_shape *s = p->shape;
-	struct asking *q = minds_others(f, p) ? f->askings : NULL;
-	while (q != NULL && (q->shape != s || q->labels != p->labels || q->name_space != p->namespace))
-		q = q->next;
-	return q;
+	return store_find(&f->by_kind, asking_hash(p), is_asked_by, p);
 }
 
 static void settle_spreads(struct asking *q)
@@ -833,10 +884,11 @@ static bool fits_claims(const struct fit *f, const struct pod *p, const struct f
 void fit_expect(struct fit *f, const struct pod *p)
 {
 	size_t spreads = intern_count(p->shape->spreads);
-	if (!minds_others(f, p) || asking_of(f, p) != NULL)
+	if (asking_of(f, p) != NULL || !minds_others(f, p))
 		return;
 	struct asking *q = arena_new(f->arena, struct asking);
 	*q = (struct asking){ .next = f->askings,
+			      .hash = asking_hash(p),
 			      .shape = p->shape,
 			      .labels = p->labels,
 			      .name_space = p->namespace,
@@ -844,13 +896,17 @@ void fit_expect(struct fit *f, const struct pod *p)
 			      .least = arena_array(f->arena, int64_t, spreads),
 			      .domains = arena_array(f->arena, int64_t, spreads) };
 	f->askings = q;
+	store_add(&f->by_kind, q);
 	count_all(f, q);
 }
 
 struct fit *fit_new(const struct cluster *c, struct arena *a)
 {
 	struct fit *f = arena_new(a, struct fit);
-	*f = (struct fit){ .cluster = c, .arena = a };
+	*f = (struct fit){ .cluster = c,
+			   .arena = a,
+			   .by_kind = { .hash_offset = offsetof(struct asking, hash) },
+			   .keepers = { .hash_offset = offsetof(struct keeper, hash) } };
 	/* All that will be asked about, so that whoever sits down is counted for each of them. */
 	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
 		if (p->state == POD_UNSCHEDULED && pod_is_ours(p))
@@ -860,8 +916,17 @@ struct fit *fit_new(const struct cluster *c, struct arena *a)
 
 void fit_release(struct fit *f)
 {
-	for (struct asking *q = f == NULL ? NULL : f->askings; q != NULL; q = q->next)
+	if (f == NULL)
+		return;
+	for (struct asking *q = f->askings; q != NULL; q = q->next)
 		store_release(&q->tallies);
+	store_release(&f->by_kind);
+	store_release(&f->keepers);
+}
+
+bool fit_minds_others(struct fit *f, const struct pod *p)
+{
+	return asking_of(f, p) != NULL;
 }
 
 bool fit_pod(struct fit *f, const struct pod *p, const struct fit_node *n, char why[FIT_WHY_SIZE])

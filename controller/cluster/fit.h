@@ -48,6 +48,8 @@ struct fit *fit_new(const struct cluster *c, struct arena *a);
 void fit_release(struct fit *f); /* takes NULL */
 /* It will be asked about a pod that does not wait, too. Before anybody sits down; who waits need not be told. */
 void fit_expect(struct fit *f, const struct pod *p);
+/* Whether where it fits changes with who sits where; of one that waits, or was told of. */
+bool fit_minds_others(struct fit *f, const struct pod *p);
 /* The pods of a node that there is are gone from there, from now on; the node stays. */
 void fit_empty(struct fit *f, const struct node *n);
 

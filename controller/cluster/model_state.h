@@ -531,7 +531,6 @@ struct kind {
 	size_t group_count, fitting_count;
 	size_t sure_count; /* of groups: the first, all labels that it selects by are told of; the rest comes after */
 	bool is_any;	   /* of the pool that takes any: the cheapest machine will do */
-	bool has_terms;	   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
 	size_t notes; /* given out so far */

@@ -393,8 +393,6 @@ static struct kind *kind_of(struct round *r, struct store *kinds, const struct p
 	k = arena_new(r->arena, struct kind);
 	*k = key;
 	k->hash = kind_hash(&key);
-	k->has_terms =
-		p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL || c->apart_count > 0;
 	k->is_any = p->pool >= 0 && c->pools[p->pool].takes_any;
 	k->group_count = p->pool >= 0 ? c->pools[p->pool].group_count : c->group_count;
 	int *groups = arena_array(r->arena, int, k->group_count), *fitting = arena_array(r->arena, int, k->group_count);
@@ -513,7 +511,7 @@ static void refuse(struct round *r, struct placed *w)
 	}
 	w->placing = PLACING_NOWHERE;
 	w->why = k->is_refused ? k->why : say_why_not(r, w->pod, k);
-	k->is_refused = !k->has_terms;
+	k->is_refused = !fit_minds_others(r->fit, w->pod);
 	k->why = w->why;
 }
 
@@ -543,7 +541,7 @@ static void place(struct round *r, struct placed *w)
 	bool is_awaited = n != NULL;
 	if (n == NULL && !k->is_refused_there) {
 		n = find_there(r, p);
-		k->is_refused_there = n == NULL && !k->has_terms;
+		k->is_refused_there = n == NULL && !fit_minds_others(r->fit, p);
 	}
 	w->placing = PLACING_THERE;
 	if (n == NULL && !k->is_refused)
