@@ -275,6 +275,8 @@ void template_resident_came(struct cluster *c, const struct node *n);
 /* It, or the node itself. */
 void template_resident_left(struct cluster *c, const struct node *n);
 void template_follow(struct cluster *c); /* counts them again where some left */
+/* Of what the last one got that none of those that stay has: it was its own. */
+void template_node_left(struct cluster *c, const struct node *gone);
 
 struct group_known {
 	const char *name, *provider;
@@ -532,6 +534,7 @@ struct kind {
 	size_t sure_count; /* of groups: the first, all labels that it selects by are told of; the rest comes after */
 	bool is_any;	   /* of the pool that takes any: the cheapest machine will do */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
+	bool was_refused_there;		   /* before a gang took some of these in thought */
 	const char *why;
 	size_t notes; /* given out so far */
 };

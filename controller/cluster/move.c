@@ -81,7 +81,7 @@ static void seat_those_that_wait(const struct cluster *c, struct fit *f, struct 
 	const struct placement *waiting = cluster_placement(c);
 	struct seating s = { .fit = f, .nodes = nodes, .count = count };
 	for (size_t i = 0; i < waiting->count; i++)
-		if (!has_none(&waiting->items[i]))
+		if (!has_none(&waiting->items[i]) && !pod_is_expendable(waiting->items[i].pod))
 			seat(&s, waiting->items[i].pod);
 	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
 		if (p->state == POD_UNSCHEDULED && !pod_is_ours(p))

@@ -498,6 +498,8 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	c->generation++;
 	notify(c, CLUSTER_NODE_GONE, n, at, false);
 	template_resident_left(c, n);
+	if (n->group >= 0 && n->taught_at != 0)
+		template_node_left(c, n);
 	forget_object(c, n);
 	intern_drop(&c->intern, n->born_taints);
 	struct node bare = { .name = n->name, .pods = n->pods, .slices = n->slices, .hash = n->hash, .group = -1 };

@@ -567,6 +567,9 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 	const struct gang *gang = items[first].gang;
 	const struct placed *worst = NULL;
 	int64_t together = gang->running;
+	for (size_t i = first; i < count; i++)
+		if (items[i].gang == gang)
+			items[i].kind->was_refused_there = items[i].kind->is_refused_there;
 	for (size_t i = first; i < count; i++) {
 		if (items[i].gang != gang)
 			continue;
@@ -580,7 +583,7 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 		return;
 	for (size_t i = first; i < count && r->seat_count > seats; i++) /* its own took the place of the rest */
 		if (items[i].gang == gang)
-			items[i].kind->is_refused_there = false;
+			items[i].kind->is_refused_there = items[i].kind->was_refused_there;
 	stand_up(r, seats, added);
 	CLEANUP(buf_release) struct buf why = { 0 };
 	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);

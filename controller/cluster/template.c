@@ -150,15 +150,17 @@ static void count_residents(struct cluster *c, int group)
 	struct template *t = &c->groups[group].template;
 	struct residents most = { 0 };
 	const struct node *n = NULL;
-	bool is_known = false;
+	bool is_known = false, is_empty = true;
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
 		if (n->group != group)
 			continue;
 		raise_to(c, &most, n);
 		is_known = is_known || stands(c, n);
+		is_empty = false;
 		arena_clear(&c->scratch);
 	}
 	drop_residents(c, is_known ? &t->residents : &most);
+	t->has_residents_less = !is_empty;
 	if (!is_known)
 		return;
 	t->residents = most;
@@ -217,6 +219,32 @@ static void learn_taints(struct cluster *c, struct template *t, struct node *n)
 		intern_drop(&c->intern, old);
 	}
 	intern_drop(&c->intern, before);
+}
+
+void template_node_left(struct cluster *c, const struct node *gone)
+{
+	struct template *t = &c->groups[gone->group].template;
+	const struct taint_set *shared = NULL;
+	const struct node *n = NULL;
+	bool is_left = false;
+	if (t->taints != gone->born_taints)
+		return;
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
+		if (n == gone || n->group != gone->group || n->taught_at == 0)
+			continue;
+		const struct taint_set *before = shared;
+		shared = is_left ? common(c, before, n->born_taints) : n->born_taints;
+		if (!is_left)
+			intern_hold(shared);
+		else
+			intern_drop(&c->intern, before);
+		is_left = true;
+	}
+	if (!is_left)
+		return;
+	intern_drop(&c->intern, t->taints);
+	t->taints = shared;
+	arena_clear(&c->scratch);
 }
 
 /* --- zones --- */

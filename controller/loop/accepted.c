@@ -160,8 +160,8 @@ static bool brings_back(const struct accepted *a, const struct group_description
 	return false;
 }
 
-/* What failed to launch since the call lowers the size again, by so many machines, where nothing launches them anew. */
-static bool has_failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
+/* Machines that failed to launch since the call. */
+static int64_t failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
 {
 	int64_t failed = 0;
 
@@ -169,6 +169,14 @@ static bool has_failed_since(const struct accepted *a, const struct group_descri
 		if (d->failures[i].id > last_failure &&
 		    (d->failures[i].at <= 0 || d->failures[i].at + CLOCKS_APART >= a->at))
 			failed += d->failures[i].count;
+	return failed;
+}
+
+/* Where nothing launches them anew, what failed lowers the size again, by so many machines. */
+static bool is_lowered(const struct accepted *a, const struct group_description *d, int64_t last_failure)
+{
+	int64_t failed = failed_since(a, d, last_failure);
+
 	return failed > 0 && !d->replaces_lost && (a->least < 0 || d->desired + d->standby + failed >= a->least);
 }
 
@@ -177,7 +185,7 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 	bool size_shows = a->least < 0 || d->desired >= a->least || a->least_until <= began;
 	bool standby_shows = a->standby < 0 || d->standby == a->standby || a->standby_until <= began;
 
-	if ((!size_shows || !standby_shows) && has_failed_since(a, d, last_failure))
+	if ((!size_shows || !standby_shows) && is_lowered(a, d, last_failure))
 		size_shows = standby_shows = true;
 	if (size_is_older(a, d, began) || brings_back(a, d, began))
 		return false;
@@ -197,7 +205,7 @@ static bool is_named(const struct accepted *a, const char *id)
 bool accepted_forgets(const struct accepted *a, const struct group_description *before,
 		      const struct group_description *d, millis began, int64_t last_failure)
 {
-	bool is_recent = a->least >= 0 && began < a->least_until && !has_failed_since(a, d, last_failure);
+	bool is_recent = a->least >= 0 && began < a->least_until && !failed_since(a, d, last_failure);
 
 	for (size_t i = 0; i < d->machine_count; i++)
 		is_recent = is_recent && find(before, d->machines[i].id);

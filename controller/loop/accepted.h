@@ -51,13 +51,14 @@ void accepted_release(struct accepted *a);
 void accepted_note(struct accepted *a, const struct accepted_call *c);
 /*
  * Whether a read that began at `began` shows what was accepted, or is to be believed nevertheless: it began later than
- * LAG_MOST after the write, or it tells of a launch that failed since (its id is above `last_failure`), which lowers
- * sizes, or it shows the size and that the cloud is still at work.
+ * LAG_MOST after the write, or where nothing launches anew what failed it tells of launches that failed since (their
+ * ids are above `last_failure`) and lacks no more machines than these, or it shows the size and that the cloud is still
+ * at work.
  */
 bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure);
 /* Whether a read lacks a machine that boots by the one believed before and that we did not name, at the same size and
- * without a word: for LAG_MOST after the size was raised that is an older copy. A read that shows one which was not
- * there is newer. */
+ * without a launch that failed since: for LAG_MOST after the size was raised that is an older copy. A read that shows
+ * one which was not there is newer. */
 bool accepted_forgets(const struct accepted *a, const struct group_description *before,
 		      const struct group_description *d, millis began, int64_t last_failure);
 /* A read that was believed: what it shows is what later ones must show. */

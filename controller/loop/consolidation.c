@@ -24,7 +24,7 @@ static int64_t gpus_held(const struct controller *c, const struct node *n)
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 	int64_t held = n->gpus_used_milli;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; held > 0 && i < count; i++)
 		held -= pod_counts(pods[i]) && pod_is_expendable(pods[i]) ? pods[i]->gpus_milli : 0;
 	return held;
 }
@@ -32,9 +32,16 @@ static int64_t gpus_held(const struct controller *c, const struct node *n)
 /* It stays where it is, and whoever comes there does not take what somebody waits for. */
 static bool is_steady(const struct controller *c, const struct node *n)
 {
-	return node_is_usable(n) && !node_label(n, "preheat.dev/lent-by") && !drain_is_under_way(c, n->name) &&
-	       (n->group < 0 ||
-		(!reservation_leaves(c, n->group) && !starts_know_machine(&c->starts, machine_of_node(c, n))));
+	return !node_label(n, "preheat.dev/lent-by") && !drain_is_under_way(c, n->name) &&
+	       (n->group < 0 || (!reservation_leaves(c, n->group) &&
+				 (!c->starts.count || !starts_know_machine(&c->starts, machine_of_node(c, n)))));
+}
+
+/* Another autoscaler's, too: what it is about to end bears a taint that the filters see. */
+static bool may_shelter(const struct controller *c, const struct node *n)
+{
+	return n->is_known && n->is_ready && !n->is_cordoned && !n->is_draining && !n->is_leaving &&
+	       n->interruption == NODE_STAYS && is_steady(c, n);
 }
 
 static bool goes_by_itself(const struct controller *c, const struct node *n)
@@ -49,7 +56,7 @@ static bool is_place(const struct controller *c, size_t pool, const struct node 
 {
 	bool is_full = n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
 
-	return !is_full && is_steady(c, n) && !goes_by_itself(c, n) &&
+	return !is_full && node_is_usable(n) && is_steady(c, n) && !goes_by_itself(c, n) &&
 	       (n->group < 0 || !is_of_others(c, pool, (size_t)n->group));
 }
 
@@ -114,32 +121,35 @@ static int scaled_down(const struct controller *c, size_t pool)
 /* Who was asked to go from another node has no new place yet, and may get one that is counted on here. */
 static bool is_another_emptied(const struct controller *c, const struct node **nodes, size_t count, struct arena *a)
 {
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i]->group >= 0 && drain_is_under_way(c, nodes[i]->name) &&
-		    has_guests(c, nodes[i], scaled_down(c, first_pool(fleet_of(c), (size_t)nodes[i]->group)), a))
+	for (size_t i = 0; i < count; i++) {
+		int pool = drain_asks_for(c, nodes[i]->name);
+		if (pool >= 0 && has_guests(c, nodes[i], scaled_down(c, (size_t)pool), a))
 			return true;
+	}
 	return false;
 }
 
 enum move_step consolidation_displaces(const struct controller *c, const struct node *n, size_t pool, struct arena *a,
 				       const char **why)
 {
+	CLEANUP(arena_release)
+	struct arena own = { 0 }; /* as large as the cluster, for each node that is asked about */
 	size_t all;
-	int own = scaled_down(c, pool);
+	int gives_up = scaled_down(c, pool);
 
-	if (!has_guests(c, n, own, a))
+	if (!has_guests(c, n, gives_up, &own))
 		return MOVE_NEXT;
-	struct node_places to = { cluster_nodes(c->cluster, -1, a, &all), 0 };
-	if (is_another_emptied(c, to.nodes, all, a))
+	struct node_places to = { cluster_nodes(c->cluster, -1, &own, &all), 0 };
+	if (is_another_emptied(c, to.nodes, all, &own))
 		return MOVE_WAIT;
 	for (size_t i = 0; i < all; i++) /* one that is idle, too, and has guests: it stays as long as they must */
-		if (to.nodes[i] != n && is_steady(c, to.nodes[i]) &&
-		    (!goes_by_itself(c, to.nodes[i]) || has_guests(c, to.nodes[i], -1, a)))
+		if (to.nodes[i] != n && may_shelter(c, to.nodes[i]) &&
+		    (!goes_by_itself(c, to.nodes[i]) || has_guests(c, to.nodes[i], -1, &own)))
 			to.nodes[to.count++] = to.nodes[i];
 	if (to.count > 1)
 		qsort(to.nodes, to.count, sizeof(const struct node *), by_use);
-	const struct move_verdict v = cluster_displace(c->cluster, n, own, to, clock_now(c->clock), a);
-	*why = v.text;
+	const struct move_verdict v = cluster_displace(c->cluster, n, gives_up, to, clock_now(c->clock), &own);
+	*why = arena_strdup(a, v.text, strlen(v.text));
 	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;
 }
 

@@ -112,6 +112,14 @@ bool drain_is_under_way(const struct controller *c, const char *node)
 	return drain_of(c, node) != NULL;
 }
 
+int drain_asks_for(const struct controller *c, const char *node)
+{
+	const struct drain *d = drain_of(c, node);
+	bool asks = d && d->group >= 0 && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) && !d->last_reason;
+
+	return asks ? (int)d->pool : -1;
+}
+
 /* A new one, after all others: where they wait for one budget, who was released first goes first. Its step is
  * DRAIN_MARK. */
 static struct drain *drain_add(struct controller *c, const struct node *n)

@@ -51,6 +51,8 @@ bool drain_begin_replacing(struct controller *c, const struct node *n, size_t po
 /* It could not be emptied a while ago, and is left alone. */
 bool drain_is_backed_off(const struct controller *c, const char *node);
 bool drain_is_under_way(const struct controller *c, const char *node);
+/* The pool that gives the node up, while its pods are asked to go and nothing holds them; else -1. */
+int drain_asks_for(const struct controller *c, const char *node);
 /* Keeps one node of the pool that has not been asked to leave yet and on which replicas serve, or nothing is; NULL:
  * there is none. */
 const struct node *drains_call_off(struct controller *c, size_t pool);

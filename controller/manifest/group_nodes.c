@@ -24,7 +24,9 @@ struct schema_labels group_implied_labels(const struct group_text *g, struct are
 		has_block ? provider_node_label((enum provider_choice)g->provider, &g->blocks[g->provider], g->name)
 			  : (struct schema_label){ 0 };
 	const char *zone = b->sets_zone ? g->zone : NULL;
-	const bool is_certain = g->capacity_type != CAPACITY_RESERVED || !b->reserves_on_demand;
+	/* On-demand may just not have been written otherwise. */
+	const bool is_certain =
+		g->capacity_type == CAPACITY_SPOT || (g->capacity_type == CAPACITY_RESERVED && !b->reserves_on_demand);
 	const struct schema_label rows[] = {
 		mark,
 		{ b->old_label, mark.value },

@@ -152,6 +152,24 @@ static void the_marks_of_an_end_are_of_that_node(void **state)
 	}
 }
 
+/* A new machine that is found to be bad minutes later, and ended for that. */
+static void a_taint_of_one_new_node_goes_with_it(void **state)
+{
+	static const char bad[] = "{'key':'ops.example/bad','effect':'NoSchedule'}";
+	const struct moment later = { BEGINS + HOUR, false }, found = { BEGINS + HOUR + 3 * MINUTE, false };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	see_node(c, plain);
+	fill(c, "n1");
+	see_node_at(c, (struct node_told){ .name = "n2", .zone = "z1", .gpus = 8 }, later);
+	see_node_at(c, (struct node_told){ .name = "n2", .zone = "z1", .gpus = 8, .taints = bad }, found);
+	expect_told(c, ASKS("1", ""), "g: does not tolerate the taint ops.example/bad:NoSchedule");
+	end_node(c, "n2");
+	expect_told(c, ASKS("1", ""), "");
+	cluster_free(c);
+}
+
 /* A fresh node whose DaemonSets are not there yet shows less than the next one will have. */
 static void the_node_with_most_daemons_counts(void **state)
 {
@@ -350,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(daemons_are_remembered_when_no_node_is_left),
 		cmocka_unit_test(the_marks_of_an_end_are_of_that_node),
+		cmocka_unit_test(a_taint_of_one_new_node_goes_with_it),
 		cmocka_unit_test(the_node_with_most_daemons_counts),
 		cmocka_unit_test(daemons_take_places_of_pods),
 		cmocka_unit_test(a_daemon_that_ends_is_forgotten_while_nodes_stand),
