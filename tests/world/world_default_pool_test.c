@@ -762,6 +762,11 @@ static void a_pod_without_another_place_keeps_its_machine(void **state)
 	assert_true(has_pod("web"));
 	assert_int_equal(one->desired, 1);
 	world_plain_node("large", 4);
+	struct object *large = apiserver_first(KIND_NODE);
+	while (strcmp(large->name, "large") != 0)
+		large = large->next;
+	value_set_text(large->value, "metadata>labels>karpenter.sh/nodepool", "cpus"); /* whose ever it is */
+	apiserver_changed(large);
 	pass(5 * MINUTE);
 	assert_false(has_pod("web"));
 	assert_string_equal(drain_problem(), "");
