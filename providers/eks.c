@@ -683,6 +683,7 @@ static void size_write(struct eks_call *x)
 static bool size_read(struct eks_call *x, struct error *e)
 {
 	(void)e;
+	x->base.call->was_taken = x->base.call->verb == PROVIDER_GROW;
 	leave_at(x, x->change.target);
 	return true;
 }

@@ -55,6 +55,7 @@ void exchange_start(struct provider *p, struct provider_call *c)
 	c->error = (struct error){ 0 };
 	c->retry_after = 0;
 	c->launched = 0;
+	c->was_taken = false;
 	c->exchange = x;
 	x->provider = p;
 	x->call = c;

@@ -192,6 +192,7 @@ struct provider_call {
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
+	bool was_taken; /* of a growth that failed: the cloud had taken the size by then, and machines may come */
 	/* Of a removal or cancel that failed: machines that the cloud was asked to end one by one, and did not refuse
 	 * to: it said yes, or its answer was lost. Until provider_call_release. */
 	const char *const *ended;

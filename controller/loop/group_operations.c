@@ -422,8 +422,10 @@ static void changed(struct provider_call *c)
 	struct error why = c->error;
 	bool is_cut = why.kind == ERROR_CANCELLED && !g->is_stopped;
 	bool is_unheard = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || is_cut;
-	/* A refusal says nothing of an attempt before it, whose answer was lost: a look does. */
-	bool was_unheard = c->verb == PROVIDER_GROW && why.kind != ERROR_NONE && g->operation.may_be_taken;
+	/* A refusal says nothing of what was done before it, by it or by an attempt whose answer was lost: a look does.
+	 */
+	bool was_unheard =
+		c->verb == PROVIDER_GROW && why.kind != ERROR_NONE && (g->operation.may_be_taken || c->was_taken);
 	bool is_lost = is_unheard || was_unheard || why.kind == ERROR_THROTTLED || why.kind == ERROR_CONFLICT ||
 		       c->ended_count;
 	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
@@ -432,7 +434,8 @@ static void changed(struct provider_call *c)
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = g->operation.trouble = why;
-	g->operation.may_be_taken |= why.kind == ERROR_NONE || is_unheard || c->ended_count || c->launched;
+	g->operation.may_be_taken |=
+		why.kind == ERROR_NONE || is_unheard || c->ended_count || c->launched || c->was_taken;
 	g->outdated = c->is_outdated ? g->outdated + 1 : 0;
 	bool is_outdated = c->is_outdated && g->outdated <= OUTDATED_MOST;
 	if (g->context->called)

@@ -422,6 +422,25 @@ static void a_part_that_was_launched_is_kept(void **state)
 	assert_int_equal(cloud.sent, 1);
 }
 
+/* The size was taken, and what was to be done after it was not allowed. */
+static void a_size_that_was_taken_is_not_refused(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	cloud.change->was_taken = true;
+	played_answer(ERROR_AUTH);
+	assert_int_equal(t->refused, 0);
+	assert_int_equal(t->g.wanted, 3);
+	cloud.desired = 3;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.wanted, 3);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(starts.count, 2);
+	assert_int_equal(cloud.sent, 1);
+}
+
 static void whoever_lowers_it_again_and_again_is_met_with_a_hold(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -519,6 +538,7 @@ int main(void)
 		CASE(a_new_life_knows_what_the_last_one_asked_for),
 		CASE(a_growth_says_by_how_many),
 		CASE(a_part_that_was_launched_is_kept),
+		CASE(a_size_that_was_taken_is_not_refused),
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
 		CASE(a_busy_look_of_before_a_growth_is_not_believed),
 		CASE(what_is_ended_one_by_one_all_goes),
