@@ -1,4 +1,4 @@
-/* How fast a node group may grow: what is bought faster than that does not last, or nobody wants it. */
+/* How fast a node group may grow: faster growth is a fault, not demand. */
 #pragma once
 #include "controller/loop/node_group.h"
 

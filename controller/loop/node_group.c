@@ -938,7 +938,7 @@ int64_t node_group_grow(struct node_group *g, int64_t machines)
 	return machines;
 }
 
-/* The cloud was busy with another: it is asked for again, or for less. */
+/* The cloud took nothing of it, as it was busy with another or asked too often: it is asked for again, or for less. */
 static bool is_untaken(const struct node_group *g)
 {
 	return g->operation.is_sent && !g->operation.may_be_taken && !g->is_changing;
