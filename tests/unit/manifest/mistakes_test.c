@@ -508,8 +508,9 @@ static void labels_and_taints_of_groups(void **state)
 		  FIRST ".labels.kubernetes.io/arch", "found 'arm64'; allowed: amd64, as" },
 		{ GROUPS("{ name: g, labels: { eks.amazonaws.com/nodegroup: other }, " EKS " }"), 6, 67,
 		  FIRST ".labels.eks.amazonaws.com/nodegroup", "found 'other'; allowed: ng, as" },
-		{ GROUPS("{ name: g, labels: { eks.amazonaws.com/capacityType: SPOT }, " EKS " }"), 6, 70,
-		  FIRST ".labels.eks.amazonaws.com/capacityType", "found 'SPOT'; allowed: ON_DEMAND, as" },
+		{ GROUPS("{ name: g, capacityType: spot, labels: { eks.amazonaws.com/capacityType: ON_DEMAND }, " EKS
+			 " }"),
+		  6, 90, FIRST ".labels.eks.amazonaws.com/capacityType", "found 'ON_DEMAND'; allowed: SPOT, as" },
 		{ GROUPS("{ name: g, taints: [ { key: a } ] }"), 6, 38, FIRST ".taints[0].effect",
 		  "found nothing; allowed: NoSchedule, PreferNoSchedule, NoExecute" },
 		{ GROUPS("{ name: g, taints: [ { key: a, effect: noSchedule } ] }"), 6, 56, FIRST ".taints[0].effect",
