@@ -184,7 +184,8 @@ static bool is_whole(const struct replica *r, struct error *e)
 static bool add_delta(struct prometheus_source *s, struct replica *r, const struct page_content *c)
 {
 	struct counter_delta delta = { 0 };
-	millis elapsed = r->read_at > r->content_at ? r->read_at - r->content_at : 0;
+	/* The server's clock is the world's; what is counted and for how long is told on ours. */
+	millis elapsed = r->read_at > r->content_at ? (r->read_at - r->content_at) * s->clock->speed : 0;
 
 	if (!r->has_content || r->place != r->place_before) {
 		evidence_look(&r->evidence, c, NULL, 0);

@@ -57,7 +57,7 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 	__wrap_timer_stop(t);
 	t->fire = fire;
 	play.timers[play.timer_count].timer = t;
-	play.timers[play.timer_count++].due = clock_mono(play.clock) + after;
+	play.timers[play.timer_count++].due = clock_mono(play.clock) + after * play.clock->speed;
 }
 
 bool __wrap_timer_is_running(const struct timer *t)
@@ -74,7 +74,8 @@ void __wrap_http_start(struct http *h, struct http_request *r)
 	assert_true(play.call_count < MOST && r->timeout > 0 && r->max_response > 0);
 	r->error = (struct error){ 0 };
 	r->status = 0;
-	play.calls[play.call_count++] = (struct call){ .request = r, .due = clock_mono(play.clock) + r->timeout };
+	play.calls[play.call_count++] =
+		(struct call){ .request = r, .due = clock_mono(play.clock) + r->timeout * play.clock->speed };
 }
 
 void __wrap_http_cancel(struct http_request *r)

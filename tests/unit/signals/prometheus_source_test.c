@@ -92,6 +92,24 @@ static void resets_count_from_zero_and_silence_at_its_mean(void **state)
 	fake_close(p);
 }
 
+/* A clock that runs faster than the world's, the server's: what came in its silence is spread over as long by ours. */
+static void a_fast_clock_tells_how_long_it_was_silent(void **state)
+{
+	struct fake_prometheus *p = open_normal();
+
+	(void)state;
+	p->clock.speed = 30;
+	p->series[1].age = 100;
+	fake_round(p, EVERY);
+	p->count = 0;
+	for (int i = 0; i < 7; i++)
+		fake_round(p, EVERY);
+	p->count = 4;
+	work(&p->series[1], 80);
+	assert_int_equal(fake_round(p, EVERY).started, 10); /* an eighth: 15 of 120 s */
+	fake_close(p);
+}
+
 static void what_is_old_is_not_fresh(void **state)
 {
 	struct fake_prometheus *p = open_normal();
@@ -573,6 +591,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_round_is_the_sum_of_its_replicas),
 		cmocka_unit_test(resets_count_from_zero_and_silence_at_its_mean),
+		cmocka_unit_test(a_fast_clock_tells_how_long_it_was_silent),
 		cmocka_unit_test(what_is_old_is_not_fresh),
 		cmocka_unit_test(who_is_new_is_not_missed_for_a_minute),
 		cmocka_unit_test(a_replica_that_lies_is_not_believed),
