@@ -260,6 +260,8 @@ static enum engine_told wanted(const struct engine_call *c)
 }
 
 static void confirm(struct engine_call *c);
+static void read_page(struct engine_call *c, void (*answered)(struct engine_call *c, const struct error *e));
+static bool take_page(struct engine_call *c, struct error *e);
 
 static void on_poll(struct timer *t)
 {
@@ -271,11 +273,9 @@ static void on_poll(struct timer *t)
 		confirm(c);
 }
 
-static void on_confirmed(struct engine_call *c, const struct error *told)
+/* `e`: why it is not known how it is. */
+static void end_look(struct engine_call *c, bool is_known, struct error *e)
 {
-	struct error e = *told;
-	bool is_known = take_look(c, &e);
-
 	if (is_known && c->told == wanted(c)) {
 		end_move(c);
 		return;
@@ -285,9 +285,30 @@ static void on_confirmed(struct engine_call *c, const struct error *told)
 		return;
 	}
 	if (is_known)
-		error_set(&e, ERROR_TIMEOUT, "%s: still %s after %lld ms", http_auth_url(c->server),
+		error_set(e, ERROR_TIMEOUT, "%s: still %s after %lld ms", http_auth_url(c->server),
 			  c->told == TOLD_ASLEEP ? "asleep" : "awake", (long long)elapsed(c));
-	finish(c, c->lost.kind != ERROR_NONE ? &c->lost : &e);
+	finish(c, c->lost.kind != ERROR_NONE ? &c->lost : e);
+}
+
+static void on_confirming_page(struct engine_call *c, const struct error *told)
+{
+	struct error e = *told;
+	bool is_known = take_page(c, &e);
+
+	end_look(c, is_known, &e);
+}
+
+/* The answer to a sleep comes as it is over. Where that was lost the page says so: who only pauses says that it sleeps,
+ * and holds its memory still. */
+static void on_confirmed(struct engine_call *c, const struct error *told)
+{
+	struct error e = *told;
+	bool is_known = take_look(c, &e);
+
+	if (is_known && c->told == TOLD_ASLEEP && c->move == MOVE_SLEEP && c->lost.kind != ERROR_NONE)
+		read_page(c, on_confirming_page);
+	else
+		end_look(c, is_known, &e);
 }
 
 static void confirm(struct engine_call *c)
@@ -351,17 +372,35 @@ static void act(struct engine_call *c)
 	}
 }
 
+/*
+ * It says that it sleeps, and its page that it is awake: it is on its way there, and holds its memory still; or a wake
+ * was cut between two steps, as the first that wakes something sets the page. Then whether its weights are there nobody
+ * knows, and they are loaded.
+ */
+static void weigh_page(struct engine_call *c, const struct page_content *seen)
+{
+	bool is_between = c->told == TOLD_ASLEEP && seen->rank[ENGINE_AWAKE] >= 0 && seen->sleep == SLEEP_NONE;
+
+	if (c->move == MOVE_SLEEP && is_between)
+		c->told = TOLD_AWAKE;
+	if (c->move == MOVE_WAKE && seen->sleep == SLEEP_OFFLOADED)
+		c->level = 1;
+	else if (c->move == MOVE_WAKE && (seen->sleep == SLEEP_DISCARDED || is_between))
+		c->level = 2;
+}
+
 static bool take_page(struct engine_call *c, struct error *e)
 {
 	struct page_content seen;
+	bool is_read = e->kind == ERROR_NONE && page_finish(c->page, &seen, e);
 
-	if (e->kind != ERROR_NONE || !page_finish(c->page, &seen, e))
+	page_close(c->page);
+	c->page = NULL;
+	if (!is_read)
 		return false;
-	c->in_flight = seen.running + seen.waiting;
-	if (c->move == MOVE_WAKE && seen.sleep == SLEEP_OFFLOADED)
-		c->level = 1;
-	else if (c->move == MOVE_WAKE && seen.sleep == SLEEP_DISCARDED)
-		c->level = 2;
+	if (!c->was_sent)
+		c->in_flight = seen.running + seen.waiting;
+	weigh_page(c, &seen);
 	page_content_release(&seen);
 	return true;
 }
@@ -372,8 +411,6 @@ static void on_page(struct engine_call *c, const struct error *told)
 	struct error e = *told;
 	bool is_read = take_page(c, &e);
 
-	page_close(c->page);
-	c->page = NULL;
 	if (!is_read && c->move == MOVE_SLEEP && c->told != TOLD_ASLEEP) {
 		error_wrap(&e, "%s", c->url.text);
 		finish(c, &e);
@@ -382,11 +419,10 @@ static void on_page(struct engine_call *c, const struct error *told)
 	}
 }
 
-static void read_page(struct engine_call *c)
+static void read_page(struct engine_call *c, void (*answered)(struct engine_call *c, const struct error *e))
 {
-	c->table = page_table_make(c->engine, NULL, &c->arena);
 	c->page = page_open(&c->table);
-	ask(c, c->metrics_path, NULL, ENGINE_LOOK_TIMEOUT, on_page);
+	ask(c, c->metrics_path, NULL, ENGINE_LOOK_TIMEOUT, answered);
 }
 
 static void on_first_look(struct engine_call *c, const struct error *told)
@@ -394,7 +430,7 @@ static void on_first_look(struct engine_call *c, const struct error *told)
 	struct error e = *told;
 
 	if (take_look(c, &e))
-		read_page(c);
+		read_page(c, on_page);
 	else
 		finish(c, &e);
 }
@@ -411,6 +447,7 @@ void engine_call_start(struct loop *loop, struct http *http, const struct clock 
 	c->in_flight = READING_UNKNOWN;
 	c->lost = (struct error){ 0 };
 	c->timer.user = c;
+	c->table = page_table_make(c->engine, NULL, &c->arena);
 	const struct step *look = look_step(c);
 	if (c->move != MOVE_LOOK && !find_step(c->engine, c->move, c->level, 0)) {
 		error_set(&c->lost, ERROR_INVALID, "%s: no server of %s sleeps on level %d", http_auth_url(c->server),
@@ -419,7 +456,7 @@ void engine_call_start(struct loop *loop, struct http *http, const struct clock 
 	} else if (look) {
 		ask(c, look->path, NULL, ENGINE_LOOK_TIMEOUT, on_first_look);
 	} else {
-		read_page(c);
+		read_page(c, on_page);
 	}
 }
 

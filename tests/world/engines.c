@@ -35,6 +35,7 @@ static void engine_second(struct model_server *e, struct world_app *a)
 	if (e->moved && wire_now() >= e->moved) {
 		e->sleeps = e->moves_to;
 		e->moved = 0;
+		e->has_room = e->has_weights = false;
 	}
 	for (int i = 0; i < e->running; i++)
 		if (e->ends[i] <= wire_now()) {
@@ -191,9 +192,10 @@ static void write_page(const struct model_server *e, struct buf *out)
 	static const char *const states[] = { "awake", "weights_offloaded", "discard_all" };
 	int64_t sum = 0, tokens = (int64_t)(e->worked_s * TOKENS_A_SECOND);
 
+	/* The first call that wakes a part of it sets this. */
 	for (int i = 0; i < 3; i++)
 		buf_printf(out, "vllm:engine_sleep_state{%s,sleep_state=\"%s\"} %d.0\n", labels, states[i],
-			   e->sleeps == i);
+			   (e->has_room ? 0 : e->sleeps) == i);
 
 	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, e->running);
 	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, e->waiting);
@@ -262,7 +264,7 @@ static bool are_on_one_gpu(const struct object *a, const struct object *b)
 /* Nothing else on the GPU is awake, or on its way there or back. */
 static void check_gpu(const struct object *pod, const char *path)
 {
-	bool is_wake = !strncmp(path, "/wake_up", 8);
+	bool is_wake = strncmp(path, "/sleep", 6) != 0;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		const struct model_server *e = &pod_life(p)->engine;
@@ -270,7 +272,7 @@ static void check_gpu(const struct object *pod, const char *path)
 			continue;
 		if (e->moved)
 			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);
-		else if (is_wake && !e->sleeps)
+		else if (is_wake && (!e->sleeps || e->has_room))
 			laws_break("one_awake", "%s is woken beside %s", pod->name, p->name);
 	}
 }
@@ -283,6 +285,8 @@ static void move_engine(struct wire_call *c, struct object *pod, struct world_ap
 		engine_called(c->path);
 	laws_note("%s: %s", pod->name, c->path);
 	check_gpu(pod, c->path);
+	if (!level && e->sleeps == 2 && !e->has_weights)
+		laws_break("nothing_serves_without_weights", "%s is woken, and was not told to load them", pod->name);
 	if (level && (e->running || e->waiting))
 		laws_break("nothing_runs_on_sleepers", "%s is put to sleep with %d running and %d waiting", pod->name,
 			   e->running, e->waiting);
@@ -301,16 +305,35 @@ static void move_engine(struct wire_call *c, struct object *pod, struct world_ap
 	wire_answer(c, 200, NULL, "");
 }
 
+/* A part of a wake from level 2. */
+static void wake_part(struct wire_call *c, struct object *pod)
+{
+	struct model_server *e = &pod_life(pod)->engine;
+
+	if (engine_called)
+		engine_called(c->path);
+	laws_note("%s: %s", pod->name, c->path);
+	check_gpu(pod, c->path);
+	if (!strcmp(c->path, "/wake_up?tags=weights"))
+		e->has_room = true;
+	else if (!strcmp(c->path, "/collective_rpc"))
+		e->has_weights = e->has_room;
+	wire_answer(c, e->has_room ? 200 : 500, NULL, "");
+}
+
 static void answer_engine(struct wire_call *c, struct object *pod, struct world_app *a)
 {
 	struct model_server *e = &pod_life(pod)->engine;
 
 	if (!strcmp(c->path, "/is_sleeping"))
 		wire_answer(c, 200, NULL, e->sleeps ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}");
-	else if (!strncmp(c->path, "/sleep?level=1", 14))
-		move_engine(c, pod, a, 1);
-	else if (!strcmp(c->path, "/wake_up"))
+	else if (!strncmp(c->path, "/sleep?level=", 13))
+		move_engine(c, pod, a, c->path[13] - '0');
+	else if (!strcmp(c->path, "/wake_up") || !strcmp(c->path, "/wake_up?tags=kv_cache"))
 		move_engine(c, pod, a, 0);
+	else if (!strcmp(c->path, "/wake_up?tags=weights") || !strcmp(c->path, "/collective_rpc") ||
+		 !strcmp(c->path, "/reset_prefix_cache"))
+		wake_part(c, pod);
 	else if (!strcmp(c->path, "/v1/models"))
 		wire_answer(c, 200, NULL, "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}");
 	else if (!strcmp(c->path, "/v1/completions") && !e->sleeps)

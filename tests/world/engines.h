@@ -19,7 +19,8 @@ struct model_server {
 	millis worked_at;
 	int sleeps; /* on that level; 0: it is awake */
 	int moves_to;
-	millis moved; /* when it gets there; 0: it does not move */
+	millis moved;		    /* when it gets there; 0: it does not move */
+	bool has_room, has_weights; /* of a sleep on level 2: for its weights; them in it */
 };
 
 void engines_begin(void);

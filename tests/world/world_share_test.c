@@ -16,7 +16,7 @@ static struct {
 	struct replica_settings settings;
 	struct world_app *apps[MODELS_MOST];
 	char names[MODELS_MOST][16];
-	int models, slots;
+	int models, slots, level;
 } all;
 
 static void write_pool(const char *name, const char *mode)
@@ -27,7 +27,7 @@ static void write_pool(const char *name, const char *mode)
 		   "metadata: { name: %s, namespace: llm }\n"
 		   "spec:\n"
 		   "  mode: %s\n"
-		   "  share: { name: small, wakeWithin: 30s }\n"
+		   "  share: { name: small, level: %d, wakeWithin: 30s }\n"
 		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
 		   "  workload: { selector: { matchLabels: { app: %s } }, gpusPerReplica: 1, maxSequences: 8 }\n"
 		   "  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 5s },\n"
@@ -37,7 +37,7 @@ static void write_pool(const char *name, const char *mode)
 		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 12,\n"
 		   "        pricePerHour: 1.21, min: 0, max: 8 }\n"
 		   "---\n",
-		   name, mode, name, name);
+		   name, mode, all.level, name, name);
 }
 
 /* What has nowhere to go. */
@@ -65,10 +65,13 @@ static bool is_up(void)
 /* All engines have started, one after the other, and sleep. */
 static void begin_on(int nodes, int models, int slots, uint64_t seed, const char *mode)
 {
+	int level = all.level ? all.level : 1;
+
 	world_begin(seed);
 	memset(&all, 0, sizeof all);
 	all.models = models;
 	all.slots = slots;
+	all.level = level;
 	world_group("shared", "shared", 12, 0, 8, nodes);
 	wire_host("http://gateway.world/", serve_gateway);
 	for (int i = 0; i < models; i++) {
@@ -82,7 +85,7 @@ static void begin_on(int nodes, int models, int slots, uint64_t seed, const char
 	until(is_up, HOUR, "the engines do not start");
 	for (int i = 0; i < models; i++) {
 		engines_label(all.names[i], 0, "asleep");
-		engines_sleep(all.names[i], slots, 1);
+		engines_sleep(all.names[i], slots, all.level);
 	}
 }
 
@@ -94,6 +97,7 @@ static void begin(int models, int slots, uint64_t seed, const char *mode)
 static int end(void **state)
 {
 	buf_release(&all.manifest);
+	all.level = 1;
 	return tear_down(state);
 }
 
@@ -349,10 +353,10 @@ static void on_answer(const struct wire_call *c)
 		step();
 }
 
-static void killed_between_any_two_steps(void **state)
+static void be_killed_at_steps(int count, int level, void **state)
 {
-	(void)state;
-	for (dies_at = 1; dies_at <= 32; dies_at++) {
+	for (dies_at = 1; dies_at <= count; dies_at++) {
+		all.level = level;
 		begin(2, 1, (uint64_t)dies_at, "act");
 		steps = 0;
 		engines_on_call(on_engine_call);
@@ -375,9 +379,20 @@ static void killed_between_any_two_steps(void **state)
 		replica_stop(0);
 		assert_int_equal(count_moves(NULL), 0);
 		assert_shares_replay();
-		if (dies_at < 32)
+		if (dies_at < count)
 			end(state);
 	}
+}
+
+static void killed_between_any_two_steps(void **state)
+{
+	be_killed_at_steps(32, 1, state);
+}
+
+/* The weights are loaded again in steps of their own. */
+static void killed_between_any_two_steps_of_level_2(void **state)
+{
+	be_killed_at_steps(44, 2, state);
 }
 
 #define SCENARIO(f) cmocka_unit_test_teardown(f, end)
@@ -393,6 +408,7 @@ int main(void)
 		SCENARIO(claims_are_slots),
 		SCENARIO(twelve_models_on_four_slots),
 		SCENARIO(killed_between_any_two_steps),
+		SCENARIO(killed_between_any_two_steps_of_level_2),
 	};
 
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);

@@ -15,6 +15,9 @@
 struct server {
 	struct clock clock;
 	bool is_asleep, is_moving;
+	bool is_paused_first; /* it says that it sleeps as it starts nothing more, long before its memory is free */
+	bool has_weights_mapped,
+		has_weights; /* of a sleep on level 2: the memory is there again; what belongs there, too */
 	millis moves_at, takes;
 	int level;	/* of its sleep */
 	int in_flight;	/* -1: not told */
@@ -55,6 +58,7 @@ static void begin_move(struct server *s, bool asleep)
 	if (s->is_asleep == asleep || s->is_moving)
 		return;
 	s->is_moving = true;
+	s->has_weights_mapped = s->has_weights = false;
 	s->moves_at = clock_mono(&s->clock) + s->takes;
 	settle_move(s);
 }
@@ -64,8 +68,10 @@ static void write_page(const struct server *s, struct buf *out)
 	if (s->in_flight >= 0)
 		buf_printf(out, "vllm:num_requests_running{model_name=\"m\"} %d\n", s->in_flight);
 	buf_text(out, "vllm:num_requests_waiting{model_name=\"m\"} 0\n");
-	buf_printf(out, "vllm:engine_sleep_state{sleep_state=\"awake\"} %d\n", !s->is_asleep);
-	buf_printf(out, "vllm:engine_sleep_state{sleep_state=\"discard_all\"} %d\n", s->is_asleep && s->level == 2);
+	/* Set by each call that wakes something, though only all of them wake it. */
+	bool says_asleep = s->is_asleep && !s->has_weights_mapped;
+	buf_printf(out, "vllm:engine_sleep_state{sleep_state=\"awake\"} %d\n", !says_asleep);
+	buf_printf(out, "vllm:engine_sleep_state{sleep_state=\"discard_all\"} %d\n", says_asleep && s->level == 2);
 }
 
 static void take_write(struct server *s, const char *path)
@@ -74,7 +80,13 @@ static void take_write(struct server *s, const char *path)
 	if (is(path, "/sleep")) {
 		s->level = strstr(path, "level=2") ? 2 : 1;
 		begin_move(s, true);
-	} else if (is(path, "/wake_up") && !strstr(path, "tags=weights")) {
+	} else if (is(path, "/wake_up?tags=weights")) {
+		s->has_weights_mapped = true;
+	} else if (is(path, "/collective_rpc")) {
+		assert_true(s->has_weights_mapped);
+		s->has_weights = true;
+	} else if (is(path, "/wake_up")) {
+		assert_true(s->level != 2 || s->has_weights); /* else it would answer nonsense from now on */
 		begin_move(s, false);
 	}
 }
@@ -103,7 +115,8 @@ static void answer(void *user, const struct http_request *r, struct played_answe
 		s->loses = NULL;
 	} else if (is(path, "/is_sleeping")) {
 		a->is_endless = s->has_endless_answers;
-		buf_printf(&a->body, "{\"is_sleeping\":%s}", s->is_asleep ? "true" : "false");
+		bool is_pausing = s->is_paused_first && s->is_moving && !s->is_asleep;
+		buf_printf(&a->body, "{\"is_sleeping\":%s}", s->is_asleep || is_pausing ? "true" : "false");
 	} else if (is(path, "/metrics")) {
 		write_page(s, &a->body);
 	} else if (is(path, "/v1/models")) {
@@ -305,6 +318,45 @@ static void a_lost_answer_is_looked_after(void **state)
 	server_close(s);
 }
 
+/* It pauses, and says that it sleeps, before it gives its memory free: what else wakes there meanwhile hangs. */
+static void a_pause_is_no_sleep(void **state)
+{
+	struct server *s = server_open();
+
+	(void)state;
+	s->takes = 2 * SECOND;
+	s->is_paused_first = true;
+	s->loses = "/sleep";
+	struct call k = make_call(s, ENGINE_VLLM, MOVE_SLEEP, 1);
+	expect(&k, ERROR_NONE, "");
+	assert_true(s->is_asleep && k.took >= 2 * SECOND);
+	k = make_call(s, ENGINE_VLLM, MOVE_WAKE, 1);
+	expect(&k, ERROR_NONE, "");
+	begin_move(s, true); /* by whoever led before, and crashed */
+	k = make_call(s, ENGINE_VLLM, MOVE_SLEEP, 1);
+	expect(&k, ERROR_NONE, "");
+	expect_writes(s, "/sleep?level=1&mode=wait\n"); /* its answer comes as both are over */
+	server_close(s);
+}
+
+/* Between two steps it says that it sleeps, and its page that it is awake: on which level it slept nobody knows. */
+static void a_wake_that_was_cut_loads_the_weights(void **state)
+{
+	struct server *s = server_open();
+
+	(void)state;
+	s->is_asleep = true;
+	s->level = 2;
+	s->fails = "/collective_rpc";
+	struct call k = make_call(s, ENGINE_VLLM, MOVE_WAKE, 2);
+	expect(&k, ERROR_UNAVAILABLE, "");
+	s->fails = NULL;
+	k = make_call(s, ENGINE_VLLM, MOVE_WAKE, 1); /* its manifest says level 1 by now */
+	expect(&k, ERROR_NONE, "");
+	assert_true(!s->is_asleep);
+	server_close(s);
+}
+
 static void failures_and_hangs_end(void **state)
 {
 	struct server *s = server_open();
@@ -428,6 +480,8 @@ int main(void)
 		cmocka_unit_test(who_serves_is_not_put_to_sleep),
 		cmocka_unit_test(what_is_so_already_is_left),
 		cmocka_unit_test(a_lost_answer_is_looked_after),
+		cmocka_unit_test(a_pause_is_no_sleep),
+		cmocka_unit_test(a_wake_that_was_cut_loads_the_weights),
 		cmocka_unit_test(failures_and_hangs_end),
 		cmocka_unit_test(answers_are_bounded),
 		cmocka_unit_test(sglang_is_taken_at_its_answer),
