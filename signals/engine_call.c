@@ -180,10 +180,15 @@ static const struct field models_fields[] = { { "data", FIELD_LIST, offsetof(str
 						&model_record, NULL } };
 static const struct record_spec models_record = { "", sizeof(struct served_models), models_fields, 1 };
 
+/* Who answers that it does not serve that, to us or at all, is awake: it embeds, ranks or wants a key. */
 static void fail_warm_up(struct engine_call *c, const struct error *e)
 {
 	struct error told = *e;
 
+	if (c->was_answered && c->request.status / 100 == 4) {
+		finish_well(c);
+		return;
+	}
 	error_wrap(&told, "awake, and gives no token");
 	finish(c, &told);
 }

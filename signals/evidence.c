@@ -134,6 +134,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 {
 	bool was_seen = e->running + e->waiting > 0, is_seen = page->running + page->waiting > 0;
 
+	e->has_moved = added && (moved(added, ENGINE_STARTED) || moved(added, ENGINE_COMPLETED));
 	if (e->has_look && added) {
 		e->little_milli = little(added, elapsed);
 		look_for_unseen(e, added, page->running + page->waiting);
@@ -154,6 +155,13 @@ int64_t evidence_running(const struct evidence *e)
 	int64_t counted = (e->little_milli + 500) / 1000;
 
 	return e->verdict == EVIDENCE_LEVELS && counted > e->running ? counted : e->running;
+}
+
+int64_t evidence_in_flight(const struct evidence *e)
+{
+	int64_t there = evidence_running(e) + e->waiting;
+
+	return there || !e->has_moved ? there : 1;
 }
 
 bool evidence_is_full(const struct evidence *e)

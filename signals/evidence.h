@@ -49,6 +49,7 @@ enum { EVIDENCE_FULL_LOOKS = 3 };
 struct evidence {
 	bool has_look, is_live;
 	int64_t running, waiting; /* at the last look */
+	bool has_moved;		  /* requests began or ended between the last two looks */
 	int64_t queued_looks;	  /* in a row, with a request waiting */
 	int64_t unseen_milli;	  /* requests that counters told of while the levels showed none, or too few */
 	int64_t missing_milli;	  /* sequences by which the levels were too low for the counters, look by look */
@@ -64,6 +65,8 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 				    const struct counter_delta *added, millis elapsed);
 /* Sequences that run there: the level, or, where it shows nothing, what the counters tell of. */
 int64_t evidence_running(const struct evidence *e);
+/* Requests that run or wait there; one at least where some began or ended since the look before. */
+int64_t evidence_in_flight(const struct evidence *e);
 /* Requests have waited there at the last looks, while it worked: it runs as much as it can. */
 bool evidence_is_full(const struct evidence *e);
 /* ERROR_INVALID: what contradicts what, with its numbers and what to look at; for EVIDENCE_AGREES nothing. */

@@ -43,7 +43,7 @@ struct replica {
 	millis content_at;	     /* by the server's clock */
 	struct evidence evidence;
 	int64_t in_flight;
-	millis known_at; /* clock_mono() */
+	millis known_at; /* clock_mono() at which it was scraped */
 };
 
 /* One query; the last is the one that comes first: when each replica was scraped. */
@@ -71,7 +71,8 @@ struct prometheus_source {
 
 	bool is_closed, has_begun;
 	size_t in_flight;
-	millis round_at; /* clock_mono() of its beginning */
+	millis round_at; /* clock_mono() at which it was due */
+	millis asked_at; /* clock_mono() */
 	millis at;	 /* the instant that it is about, by the server's clock; 0: not known */
 	int64_t shown, strangers;
 	bool is_answered[ENGINE_QUANTITY_COUNT];
@@ -226,7 +227,7 @@ static bool settle_replica(struct prometheus_source *s, struct replica *r)
 	r->content_at = r->read_at;
 	r->has_content = true;
 	r->place_before = r->place;
-	r->in_flight = evidence_running(&r->evidence) + c.waiting;
+	r->in_flight = evidence_in_flight(&r->evidence);
 	return ok;
 }
 
@@ -477,7 +478,7 @@ static void end_round(struct prometheus_source *s)
 				*trouble = p->error;
 			continue;
 		}
-		p->known_at = now;
+		p->known_at = s->asked_at - (s->at > p->read_at ? (s->at - p->read_at) * s->clock->speed : 0);
 		fallen_read += p->has_fallen;
 		add_replica(s, p, &r);
 	}
@@ -646,6 +647,7 @@ static void begin_round(struct prometheus_source *s)
 
 	s->round_at = s->has_begun && now - due < s->settings.interval ? due : now;
 	s->has_begun = true;
+	s->asked_at = now;
 	s->at = s->shown = s->strangers = 0;
 	s->draft.trouble = (struct error){ 0 };
 	s->draft.warning[0] = '\0';

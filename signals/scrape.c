@@ -233,7 +233,7 @@ static bool accept_page(struct target *t, const struct http_request *r, struct e
 		return error_wrap(e, "%s", t->url);
 	t->answered = t->scraper->round;
 	t->read_at = t->content_at;
-	t->in_flight = evidence_running(&t->evidence) + c.waiting;
+	t->in_flight = evidence_in_flight(&t->evidence);
 	t->error = (struct error){ 0 };
 	return true;
 }

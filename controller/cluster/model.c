@@ -615,6 +615,7 @@ static bool wants_pod_annotation(const char *key, size_t len)
 					      "kueue.x-k8s.io/pod-group-total-count",
 					      "leaderworkerset.sigs.k8s.io/size",
 					      "pod-group.scheduling.sigs.k8s.io/min-available",
+					      ENGINE_STARTED_ANNOTATION,
 					      NULL };
 	return is_one_of(key, len, wanted);
 }
@@ -736,6 +737,7 @@ static const struct field device_claim_fields[] = {
 static const struct record_spec device_claim_spec = RECORD(struct device_claim_record, device_claim_fields);
 
 static const struct field container_fields[] = {
+	FIELD(struct container_record, name, FIELD_STRING, "name"),
 	FIELD(struct container_record, image, FIELD_STRING, "image"),
 	FIELD(struct container_record, restart_policy, FIELD_STRING, "restartPolicy"),
 	MAP(struct container_record, requests, "resources>requests", NULL),
@@ -754,6 +756,7 @@ static const struct field volume_fields[] = {
 static const struct record_spec pod_volume_spec = RECORD(struct volume_record, volume_fields);
 
 static const struct field container_status_fields[] = {
+	FIELD(struct container_status_record, name, FIELD_STRING, "name"),
 	FIELD(struct container_status_record, waiting, FIELD_STRING, "state>waiting>reason"),
 	FIELD(struct container_status_record, message, FIELD_STRING, "state>waiting>message"),
 	FIELD(struct container_status_record, running_at, FIELD_TIME, "state>running>startedAt"),

@@ -61,7 +61,7 @@ struct port_record {
 	int64_t port; /* 0: none of the host's */
 };
 struct container_record {
-	const char *image, *restart_policy;
+	const char *name, *image, *restart_policy;
 	struct decoded_map requests, limits;
 	struct decoded_list ports; /* of struct port_record */
 };
@@ -88,7 +88,7 @@ struct device_claim_record {
 	const char *name, *claim; /* claim: that it names, or that was made for it; NULL: from a template */
 };
 struct container_status_record {
-	const char *waiting, *message;
+	const char *name, *waiting, *message;
 	millis running_at;
 };
 

@@ -447,8 +447,17 @@ static void read_wishes(const struct cluster *c, struct pod *p, const struct pod
 	p->grace_seconds = r->grace < 0 ? 0 : r->grace > DAY ? (int)DAY : (int)r->grace;
 }
 
-static enum pod_engine engine_label_of(const struct pod_record *r)
+/* Its container has started anew since the label was written. */
+static bool is_label_old(const struct pod *p, const struct pod_record *r)
 {
+	int64_t started = whole_or(decoded_get(&r->annotations, ENGINE_STARTED_ANNOTATION), 0);
+	return started != 0 && p->engine_started != 0 && p->engine_started != started * SECOND;
+}
+
+static enum pod_engine engine_label_of(const struct pod *p, const struct pod_record *r)
+{
+	if (is_label_old(p, r))
+		return POD_ENGINE_AWAKE;
 	static const char *const names[POD_ENGINE_COUNT] = { "awake", "falling-asleep", "asleep", "waking" };
 	const char *state = decoded_get(&r->labels, ENGINE_STATE_LABEL);
 	for (int i = 0; i < POD_ENGINE_COUNT; i++)
@@ -497,17 +506,28 @@ static void read_gang(struct cluster *c, struct pod *p, const struct pod_record 
 	}
 }
 
-static const char *main_image(const struct pod_record *r)
+/* That asks for GPUs, else the first; NULL: none is told. */
+static const struct container_record *main_container(const struct pod_record *r)
 {
 	const struct container_record *items = r->containers.items;
 	for (size_t i = 0; i < r->containers.count; i++) {
 		const struct decoded_map *maps[] = { &items[i].requests, &items[i].limits };
 		for (size_t m = 0; m < 2; m++)
 			for (size_t k = 0; k < maps[m]->count; k++)
-				if (device_is_gpu(maps[m]->pairs[k].key) && items[i].image != NULL)
-					return items[i].image;
+				if (device_is_gpu(maps[m]->pairs[k].key))
+					return &items[i];
 	}
-	return r->containers.count > 0 && items[0].image != NULL ? items[0].image : "";
+	return r->containers.count > 0 ? items : NULL;
+}
+
+static millis engine_started(const struct pod_record *r)
+{
+	const struct container_record *engine = main_container(r);
+	const struct container_status_record *items = r->statuses.items;
+	for (size_t i = 0; engine != NULL && i < r->statuses.count; i++)
+		if (is_text(items[i].name, engine->name))
+			return items[i].running_at;
+	return 0;
 }
 
 static bool asks_for_gpus(const struct pod *p)
@@ -540,7 +560,9 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->version = read_version(seen->resource_version);
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
-	p->image = intern_text(&c->intern, main_image(r));
+	const struct container_record *engine = main_container(r);
+	p->image = intern_text(&c->intern, engine == NULL || engine->image == NULL ? "" : engine->image);
+	p->engine_started = engine_started(r);
 	p->nominated = r->nominated == NULL || r->nominated[0] == '\0' ? NULL : intern_text(&c->intern, r->nominated);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
@@ -588,7 +610,7 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 		p = pod_new(c, seen);
 	}
 	read_object(c, p, r, seen);
-	p->engine_label = engine_label_of(r);
+	p->engine_label = engine_label_of(p, r);
 	settle_engine(p, seen->arrived);
 	pod_place(c, p);
 	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';

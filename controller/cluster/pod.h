@@ -67,6 +67,9 @@ enum pod_sleep { POD_SLEEP_NONE, POD_SLEEP_1, POD_SLEEP_2, POD_SLEEP_UNTOLD };
 /* Names the pool whose images the pod pulls. */
 #define PREFETCH_LABEL	   "preheat.dev/prefetch"
 #define ENGINE_STATE_LABEL "preheat.dev/engine-state"
+/* Of the engine's container, in seconds, when the label was written: of one that has started anew since it says
+ * nothing, as that is awake. */
+#define ENGINE_STARTED_ANNOTATION "preheat.dev/engine-started"
 
 struct pod {
 	const char *namespace, *name;
@@ -97,6 +100,7 @@ struct pod {
 	enum pod_engine engine_label; /* awake without one */
 	enum pod_sleep sleep;	      /* as the engine told */
 	millis engine_since;	      /* when `engine` was first seen so */
+	millis engine_started;	      /* its container, by the kubelet's clock; 0: it does not run */
 	bool is_placeholder;	      /* label preheat.dev/placeholder, which names its pool */
 	bool is_prefetch;	/* label preheat.dev/prefetch, which names a pool: it pulls an image, and is of none */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */

@@ -142,7 +142,7 @@ static const struct protobuf_field requirements_fields[] = { QUANTITIES(1, "limi
 MESSAGE(requirements, CORE "ResourceRequirements", requirements_fields);
 static const struct protobuf_field port_fields[] = { INT(2, "hostPort"), TEXT(4, "protocol"), TEXT(5, "hostIP") };
 MESSAGE(port, CORE "ContainerPort", port_fields);
-static const struct protobuf_field container_fields[] = { TEXT(2, "image"), MANY(6, "ports", port),
+static const struct protobuf_field container_fields[] = { TEXT(1, "name"), TEXT(2, "image"), MANY(6, "ports", port),
 							  ONE(8, "resources", requirements),
 							  TEXT(24, "restartPolicy") };
 MESSAGE(container, CORE "Container", container_fields);
@@ -193,7 +193,7 @@ MESSAGE(running, CORE "ContainerStateRunning", running_fields);
 static const struct protobuf_field container_state_fields[] = { ONE(1, "waiting", waiting),
 								ONE(2, "running", running) };
 MESSAGE(container_state, CORE "ContainerState", container_state_fields);
-static const struct protobuf_field container_status_fields[] = { ONE(2, "state", container_state) };
+static const struct protobuf_field container_status_fields[] = { TEXT(1, "name"), ONE(2, "state", container_state) };
 MESSAGE(container_status, CORE "ContainerStatus", container_status_fields);
 static const struct protobuf_field pod_status_fields[] = { TEXT(1, "phase"),
 							   MANY(2, "conditions", pod_condition),

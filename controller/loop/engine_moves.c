@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* In the world's time. An engine that is taken out of routing is given EMPTY_MOST to run empty. */
-static const millis DRIVE_EVERY = SECOND / 2, EMPTY_MOST = 2 * MINUTE, REFUSED_QUIET = MINUTE, RETRY_MOST = 30 * SECOND;
+static const millis DRIVE_EVERY = SECOND / 2, EMPTY_MOST = 2 * MINUTE, REFUSED_QUIET = MINUTE, RETRY_MOST = 30 * SECOND,
+		    EVICTED_SEEN = MINUTE;
 
 /* Of struct live_pool; SIZE_MAX: none of that key. */
 static size_t pool_of(const struct controller *c, const char *key)
@@ -84,6 +85,9 @@ static void end_move(struct shared_engine *m, const char *outcome)
 	if (pool != SIZE_MAX && !strcmp(outcome, "done") && m->took > 0)
 		stage_times_add(m->is_wake ? &c->pools[pool]->wake_times : &c->pools[pool]->sleep_times, m->took);
 	if (!strcmp(outcome, "done")) {
+		const struct pod *p = m->is_wake ? cluster_pod(c->cluster, m->uid) : NULL;
+		if (p) /* its last page is of before */
+			cluster_engine_told(c->cluster, p, POD_SLEEP_NONE, clock_now(c->clock));
 		m->told = m->is_wake ? TOLD_AWAKE : TOLD_ASLEEP;
 		m->moved_at = m->idle_since = clock_now(c->clock);
 	}
@@ -165,8 +169,10 @@ static void write_label(struct shared_engine *m, const char *label)
 	snprintf(m->label, sizeof m->label, "%s", label);
 	buf_clear(&m->body);
 	/* Of that very pod: another of its name has another UID, which cannot be changed. */
-	buf_printf(&m->body, "{\"metadata\":{\"uid\":\"%s\",\"labels\":{\"" ENGINE_STATE_LABEL "\":\"%s\"}}}", m->uid,
-		   label);
+	buf_printf(&m->body,
+		   "{\"metadata\":{\"uid\":\"%s\",\"labels\":{\"" ENGINE_STATE_LABEL "\":\"%s\"},"
+		   "\"annotations\":{\"" ENGINE_STARTED_ANNOTATION "\":\"%lld\"}}}",
+		   m->uid, label, (long long)(m->started / SECOND));
 	m->patch = (struct object_call){
 		.verb = OBJECT_PATCH,
 		.object = { .api_version = "v1", .plural = "pods", .name_space = m->namespace, .name = m->pod },
@@ -184,6 +190,14 @@ static bool is_labelled(const struct pod *p, const char *label)
 	return now && !strcmp(now, label);
 }
 
+/* What was made of an engine is over once its container starts anew. */
+static void look_at_start(struct shared_engine *m, const struct pod *p)
+{
+	if (m->started != p->engine_started)
+		m->told = TOLD_NOTHING;
+	m->started = p->engine_started;
+}
+
 void engine_moves_label(struct controller *c, struct shared_engine *m, const struct pod *p, const char *label)
 {
 	/* What was written may not have been seen yet. */
@@ -193,6 +207,7 @@ void engine_moves_label(struct controller *c, struct shared_engine *m, const str
 		return;
 	if (!strcmp(label, "falling-asleep") && !activator_covers(c, pool_of(c, m->pool), p))
 		return;
+	look_at_start(m, p);
 	write_label(m, label);
 }
 
@@ -273,7 +288,8 @@ static void evicted(struct eviction *v)
 
 	m->is_evicting = false;
 	if (v->result == EVICTION_DONE || v->result == EVICTION_GONE) {
-		end_move(m, m->outcome);
+		/* It holds its GPU until it is seen to go. */
+		m->retry_at = clock_mono(m->controller->clock) + EVICTED_SEEN;
 	} else if (v->error.kind != ERROR_CANCELLED) {
 		if (!m->failures)
 			log_warn("engine-not-mended", LOG_S("pod", m->pod),
@@ -317,6 +333,8 @@ static void drive_one(struct shared_engine *m)
 		wait_until_empty(m, pool, p);
 	if (!m->is_wake && m->phase == PHASE_LABEL && !activator_covers(c, pool, p))
 		return; /* requests would find nobody for a moment */
+	if (m->phase == PHASE_LABEL || m->phase == PHASE_CALL)
+		look_at_start(m, p);
 	if (m->phase == PHASE_LABEL)
 		write_label(m, m->is_wake ? "waking" : "falling-asleep");
 	else if (m->phase == PHASE_LABEL_AFTER)
@@ -397,11 +415,18 @@ static void release(struct shared_engine *m)
 	free(m);
 }
 
+static bool is_in_share(const struct controller *c, const struct shared_engine *m)
+{
+	const struct pod *p = cluster_pod(c->cluster, m->uid);
+
+	return p && p->pool >= 0 && pool_is_in_share(&fleet_of(c)->pools[p->pool]);
+}
+
 void engine_moves_forget(struct controller *c)
 {
 	for (struct shared_engine **at = &c->moves.first; *at;) {
 		struct shared_engine *m = *at;
-		if (m->is_seen || m->phase != PHASE_NONE || is_busy(m)) {
+		if (is_in_share(c, m) || m->phase != PHASE_NONE || is_busy(m)) {
 			at = &m->next;
 			continue;
 		}

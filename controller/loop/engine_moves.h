@@ -26,12 +26,12 @@ struct shared_engine {
 	struct shared_engine *next;
 	struct controller *controller;
 	char uid[37], namespace[64], pod[254], pool[130], share[260], slot[254];
-	bool is_seen;	       /* by the last look at its share */
 	millis idle_since;     /* nothing runs there; 0: something does, or nobody knows */
 	char cleared_for[130]; /* pool for which its slot is emptied; "": none */
 	millis settled;	       /* clock_mono, when a label or a call of ours changed it last */
 	enum engine_told told; /* what our last move made of it; watches and readings tell it later */
 	millis moved_at;       /* when */
+	millis started;	       /* its container, as that move or label was begun: of another they say nothing */
 	millis quiet_until;    /* clock_mono: a move was refused; it is left alone */
 
 	enum move_phase phase;
@@ -72,7 +72,7 @@ void engine_moves_label(struct controller *c, struct shared_engine *m, const str
 bool engine_moves_to_sleep(const struct controller *c, const struct pod *p);
 /* Forgets all; none has anything under way. */
 void engine_moves_close(struct controller *c);
-/* Those that are not seen any more and have nothing under way are forgotten. */
+/* Those whose pods have gone, or are in no share any more, and that have nothing under way are forgotten. */
 void engine_moves_forget(struct controller *c);
 /* A pool whose engines may be moved now. */
 bool engine_moves_may(const struct controller *c, size_t pool);

@@ -37,6 +37,7 @@ struct stock {
 	const char **claims; /* by which engines have the GPU of the slot; NULL: it is the only one of its node */
 	struct shared_engine ***engines; /* per slot and engine */
 	const struct pod ***pods;
+	int64_t *taken_mib; /* per slot: by engines that are not among its own */
 	size_t slot_count, engine_count;
 	bool fits_by_memory; /* all members say what they need */
 	bool may_act;
@@ -49,6 +50,14 @@ static size_t member_of(const struct stock *s, const char *pool)
 		if (!strcmp(s->c->pools[s->pools[i]]->key, pool))
 			return i;
 	return SHARE_NONE;
+}
+
+static bool is_among(const struct stock *s, size_t pool)
+{
+	for (size_t i = 0; i < s->member_count; i++)
+		if (s->pools[i] == pool)
+			return true;
+	return false;
 }
 
 /* --- members --- */
@@ -90,7 +99,8 @@ static struct share_member look_at_member(struct stock *s, size_t pool, const st
 	return m;
 }
 
-/* False: nobody has read one of them yet, or what was read says nothing. */
+/* False: nobody has read one of them yet. Of one that cannot be read any more it counts what was; its engines are at
+ * work. */
 static bool look_at_members(struct stock *s, size_t first, const struct share_rule *rule, millis now)
 {
 	const struct fleet_spec *fleet = fleet_of(s->c);
@@ -100,9 +110,7 @@ static bool look_at_members(struct stock *s, size_t first, const struct share_ru
 	for (size_t i = first; i < fleet->pool_count; i++) {
 		if (!pools_share(&fleet->pools[first], &fleet->pools[i]))
 			continue;
-		const struct pool_signals *told = &s->c->pools[i]->signals;
-		if (!told->has_heard || (told->last_expected > 0 && !told->last_fresh) ||
-		    s->member_count == SHARE_MEMBERS_MAX)
+		if (!s->c->pools[i]->signals.has_heard || s->member_count == SHARE_MEMBERS_MAX)
 			return false;
 		s->pools[s->member_count++] = i;
 		s->fits_by_memory &= fleet->pools[i].awake_gib > 0;
@@ -142,7 +150,7 @@ static bool sleeps(const struct stock *s, size_t pool, const struct pod *p, cons
 
 	if (engine_tells_sleep(engine) && is_read_since(s, pool, p, m->settled + PAGE_OLD, &running))
 		return pool_signals_sleep(s->c, pool, p, s->arena) != POD_SLEEP_NONE;
-	if (m->told != TOLD_NOTHING)
+	if (m->told != TOLD_NOTHING && m->started == p->engine_started)
 		return m->told == TOLD_ASLEEP;
 	return p->engine_label == POD_ENGINE_ASLEEP || p->engine_label == POD_ENGINE_WAKING;
 }
@@ -172,7 +180,7 @@ static struct share_engine look_at_engine(struct stock *s, size_t member, const 
 	int64_t running = 1; /* where it is not known */
 	millis clock = clock_mono(s->c->clock);
 
-	if (!is_read_since(s, s->pools[member], p, 0, &running))
+	if (!is_read_since(s, s->pools[member], p, m->settled, &running))
 		running = 1;
 	note_idle(m, running, now);
 	return (struct share_engine){ .member = member,
@@ -228,7 +236,7 @@ static int64_t gpu_mib(const struct stock *s, size_t slot)
 		if (m->gpu_awake_mib - m->gpu_asleep_mib > largest)
 			largest = m->gpu_awake_mib - m->gpu_asleep_mib;
 	}
-	return mib > 0 && mib <= GPU_MIB_MOST ? mib : largest + asleep;
+	return mib > 0 && mib <= GPU_MIB_MOST ? mib - s->taken_mib[slot] : largest + asleep;
 }
 
 static void add_engine(struct stock *s, size_t member, const struct pod *p, size_t room, millis now)
@@ -236,11 +244,12 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 	struct shared_engine *m = engine_moves_of(s->c, s->pools[member], p);
 	struct share_engine e = look_at_engine(s, member, p, m, now);
 
-	m->is_seen = true;
-	/* Whoever refused a wake is asked again after a while. */
-	if (e.state == SHARE_ASLEEP && clock_mono(s->c->clock) < m->quiet_until)
-		return;
 	size_t at = slot_of(s, p->node, cluster_shared_gpu(s->c->cluster, p), room);
+	/* Whoever refused a wake is asked again after a while. */
+	if (e.state == SHARE_ASLEEP && clock_mono(s->c->clock) < m->quiet_until) {
+		s->taken_mib[at] += s->members[member].gpu_asleep_mib;
+		return;
+	}
 	struct share_slot *slot = &s->slots[at];
 	s->engines[at][slot->engine_count] = m;
 	s->pods[at][slot->engine_count] = p;
@@ -248,6 +257,22 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 	s->engine_count++;
 	if (m->cleared_for[0] && slot->cleared_for == SHARE_NONE)
 		slot->cleared_for = member_of(s, m->cleared_for);
+}
+
+/* Engines of pools that have left the share: nobody moves them any more, and one that does not sleep has its GPU. */
+static void look_for_leavers(struct stock *s)
+{
+	for (size_t i = 0; i < s->slot_count; i++) {
+		size_t count;
+		const struct pod **pods = cluster_node_pods(s->c->cluster, s->nodes[i], s->arena, &count);
+		for (size_t k = 0; k < count; k++) {
+			const struct pod *p = pods[k];
+			bool is_member = p->pool >= 0 && is_among(s, (size_t)p->pool);
+			if (!is_member && pod_label(p, ENGINE_STATE_LABEL) && p->engine_label != POD_ENGINE_ASLEEP &&
+			    stands_there(p) && cluster_shared_gpu(s->c->cluster, p) == s->claims[i])
+				s->slots[i].gpu_mib = 0;
+		}
+	}
 }
 
 static void find_slots(struct stock *s, millis now)
@@ -262,6 +287,7 @@ static void find_slots(struct stock *s, millis now)
 	s->slots = arena_array(s->arena, struct share_slot, room);
 	s->nodes = arena_array(s->arena, const struct node *, room);
 	s->claims = arena_array(s->arena, const char *, room);
+	s->taken_mib = arena_array(s->arena, int64_t, room);
 	s->engines = arena_array(s->arena, struct shared_engine **, room);
 	s->pods = arena_array(s->arena, const struct pod **, room);
 	for (size_t i = 0; i < s->member_count; i++)
@@ -271,6 +297,7 @@ static void find_slots(struct stock *s, millis now)
 				add_engine(s, i, pods[i][k], room, now);
 	for (size_t i = 0; i < s->slot_count; i++)
 		s->slots[i].gpu_mib = gpu_mib(s, i);
+	look_for_leavers(s);
 }
 
 /* --- carrying it out --- */
@@ -427,8 +454,6 @@ static void decide_all(struct timer *t)
 
 	if (!c->history || !leader_may_act(c) || tick_stood_still(c) || !cluster_is_synced(c->cluster))
 		return;
-	for (struct shared_engine *m = c->moves.first; m; m = m->next)
-		m->is_seen = false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (is_first(fleet_of(c), i))
 			decide(c, i, &a);

@@ -1,6 +1,7 @@
 #include "tests/world/engines.h"
 
 #include "base/exact.h"
+#include "tests/world/conditions.h"
 #include "tests/world/laws.h"
 #include "tests/world/world.h"
 
@@ -81,6 +82,34 @@ void engines_sleep(const char *app, int64_t count, int level)
 		a->waiting += e->waiting + e->running;
 		e->waiting = e->running = 0;
 	}
+}
+
+/* Its container starts anew: clients come again, counters begin at 0. */
+static void crash(struct object *pod, struct world_app *a)
+{
+	static const millis LOADS = 40 * SECOND;
+	struct pod_life *life = pod_life(pod);
+	struct value *status = value_at(pod->value, "status");
+	char at[32];
+
+	a->waiting += life->engine.waiting + life->engine.running;
+	life->engine = (struct model_server){ 0 };
+	life->is_ready = false;
+	life->loaded = wire_now() + LOADS;
+	apiserver_time(wire_host_wall(APISERVER, wire_now()), at);
+	value_set(status, "containerStatuses",
+		  value_of("[{'name':'server','ready':false,'state':{'running':{'startedAt':'%s'}}}]", at));
+	condition_set(status, "Ready", false, "ContainersNotReady");
+	apiserver_changed(pod);
+}
+
+void engines_crash(const char *app, int64_t count)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p && count > 0; p = p->next)
+		if (pod_app(p) && !strcmp(pod_app(p)->name, app) && pod_life(p)->engine.sleeps) {
+			crash(p, pod_app(p));
+			count--;
+		}
 }
 
 void engines_label(const char *app, int level, const char *state)
@@ -216,6 +245,19 @@ static void write_page(const struct model_server *e, struct buf *out)
 	buf_printf(out, "vllm:request_queue_time_seconds_sum{%s} %.3f\n", labels, e->waited_s);
 }
 
+static void write_sglang_page(const struct model_server *e, struct buf *out)
+{
+	static const char labels[] = "engine_type=\"unified\",model_name=\"m\",tp_rank=\"0\"";
+
+	buf_printf(out, "sglang:num_running_reqs{%s} %d.0\n", labels, e->running);
+	buf_printf(out, "sglang:num_queue_reqs{%s} %d.0\n", labels, e->waiting);
+	buf_printf(out, "sglang:prompt_tokens_total{%s} %" PRId64 ".0\n", labels, e->started * 1000);
+	buf_printf(out, "sglang:generation_tokens_total{%s} %" PRId64 ".0\n", labels,
+		   (int64_t)(e->worked_s * TOKENS_A_SECOND));
+	buf_printf(out, "sglang:num_requests_total{%s} %" PRId64 ".0\n", labels, e->completed);
+	buf_printf(out, "sglang:time_to_first_token_seconds_count{%s} %" PRId64 ".0\n", labels, e->started);
+}
+
 /* What a page that can be read says in place of the truth. */
 static void distort(const struct world_app *a, const struct pod_life *life, struct model_server *shown)
 {
@@ -243,6 +285,8 @@ static void answer_page(struct wire_call *c, const struct world_app *a, struct p
 	distort(a, life, &shown);
 	if (a->lie == LIE_NAN || a->lie == LIE_NEGATIVE || a->lie == LIE_ENDLESS)
 		write_lies(a->lie, &page);
+	else if (a->is_sglang)
+		write_sglang_page(&shown, &page);
 	else
 		write_page(&shown, &page);
 	if (a->lie == LIE_NONE)
@@ -264,7 +308,7 @@ static bool are_on_one_gpu(const struct object *a, const struct object *b)
 /* Nothing else on the GPU is awake, or on its way there or back. */
 static void check_gpu(const struct object *pod, const char *path)
 {
-	bool is_wake = strncmp(path, "/sleep", 6) != 0;
+	bool is_wake = strncmp(path, "/sleep", 6) != 0 && strncmp(path, "/release", 8) != 0;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		const struct model_server *e = &pod_life(p)->engine;
@@ -321,11 +365,35 @@ static void wake_part(struct wire_call *c, struct object *pod)
 	wire_answer(c, e->has_room ? 200 : 500, NULL, "");
 }
 
+/* Told what is so already its scheduler looks for what is not there, and takes the server with it. */
+static void answer_sglang(struct wire_call *c, struct object *pod, struct world_app *a)
+{
+	struct model_server *e = &pod_life(pod)->engine;
+	bool releases = !strcmp(c->path, "/release_memory_occupation");
+
+	if (!releases && strcmp(c->path, "/resume_memory_occupation") != 0) {
+		wire_answer(c, !strncmp(c->path, "/v1/", 4) && !e->sleeps ? 200 : 500, NULL,
+			    "{\"data\":[{\"id\":\"m\"}]}");
+		return;
+	}
+	if (releases == !!e->sleeps || (releases && (e->running || e->waiting))) {
+		laws_note("%s: %s, and crashes", pod->name, c->path);
+		crash(pod, a);
+		wire_cut(c);
+		return;
+	}
+	move_engine(c, pod, a, releases);
+	e->sleeps = e->moves_to; /* its answer comes as it is over */
+	e->moved = 0;
+}
+
 static void answer_engine(struct wire_call *c, struct object *pod, struct world_app *a)
 {
 	struct model_server *e = &pod_life(pod)->engine;
 
-	if (!strcmp(c->path, "/is_sleeping"))
+	if (a->is_sglang)
+		answer_sglang(c, pod, a);
+	else if (!strcmp(c->path, "/is_sleeping"))
 		wire_answer(c, 200, NULL, e->sleeps ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}");
 	else if (!strncmp(c->path, "/sleep?level=", 13))
 		move_engine(c, pod, a, c->path[13] - '0');
@@ -337,7 +405,7 @@ static void answer_engine(struct wire_call *c, struct object *pod, struct world_
 	else if (!strcmp(c->path, "/v1/models"))
 		wire_answer(c, 200, NULL, "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}");
 	else if (!strcmp(c->path, "/v1/completions") && !e->sleeps)
-		wire_answer(c, 200, NULL, "{\"choices\":[]}");
+		wire_answer(c, a->has_no_completions ? 404 : 200, NULL, "{\"choices\":[]}");
 	else
 		wire_answer(c, 500, NULL, "");
 }

@@ -28,6 +28,8 @@ void engines_second(struct world_app *a); /* its traffic, and what its engines d
 /* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default:
  * what runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
 void engines_sleep(const char *app, int64_t count, int level);
+/* So many engines of the app that sleep crash: their containers start anew, and are awake once they are ready. */
+void engines_crash(const char *app, int64_t count);
 /* The label of engines on that level; "": none. */
 void engines_label(const char *app, int level, const char *state);
 int64_t engines_count(const char *app, int level); /* ready ones on it */

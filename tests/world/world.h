@@ -69,8 +69,10 @@ struct world_app {
 	bool is_idle;	     /* its pods are the work: no requests, nothing scraped */
 	bool holds_pods;     /* a finalizer that nobody takes away: pods that have ended stay */
 	int64_t loads[LOAD_SECONDS];
-	bool is_shared;	 /* its engines sleep and wake, one a GPU; requests go by their labels */
-	bool has_claims; /* its pods claim a GPU each, with those of other apps: several may be on a node */
+	bool is_shared;		 /* its engines sleep and wake, one a GPU; requests go by their labels */
+	bool has_claims;	 /* its pods claim a GPU each, with those of other apps: several may be on a node */
+	bool has_no_completions; /* it embeds: there is no such endpoint */
+	bool is_sglang; /* its engines do not tell that they sleep, and crash where they are told what is so already */
 	millis sleep_ms, wake_ms;
 	int wakes_fail, wakes_hang; /* so many of the next */
 };

@@ -17,10 +17,22 @@ static struct {
 	struct world_app *apps[MODELS_MOST];
 	char names[MODELS_MOST][16];
 	int models, slots, level;
+	bool is_sglang;
 } all;
 
-static void write_pool(const char *name, const char *mode)
+/* Of the next world, for each model. */
+static const char *signals[MODELS_MOST];
+
+static void read_by(int model, const char *how)
 {
+	signals[model] = how;
+}
+
+static void write_pool(int model, const char *mode)
+{
+	const char *name = all.names[model];
+	const char *how = signals[model] ? signals[model] : "scrape: { port: 8000, path: /metrics, interval: 5s }";
+
 	buf_printf(&all.manifest,
 		   "apiVersion: preheat.dev/v1alpha1\n"
 		   "kind: WarmPool\n"
@@ -30,14 +42,14 @@ static void write_pool(const char *name, const char *mode)
 		   "  share: { name: small, level: %d, wakeWithin: 30s }\n"
 		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
 		   "  workload: { selector: { matchLabels: { app: %s } }, gpusPerReplica: 1, maxSequences: 8 }\n"
-		   "  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 5s },\n"
+		   "  signals: { engine: %s, %s,\n"
 		   "      queue: { json: { url: \"http://gateway.world/%s\", path: waiting }, interval: 5s } }\n"
 		   "  nodeGroups:\n"
 		   "    - { name: shared, provider: simulated, simulated: { endpoint: \"http://cloud.world\" },\n"
 		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 12,\n"
 		   "        pricePerHour: 1.21, min: 0, max: 8 }\n"
 		   "---\n",
-		   name, mode, all.level, name, name);
+		   name, mode, all.level, name, all.is_sglang ? "sglang" : "vllm", how, name);
 }
 
 /* What has nowhere to go. */
@@ -66,20 +78,23 @@ static bool is_up(void)
 static void begin_on(int nodes, int models, int slots, uint64_t seed, const char *mode)
 {
 	int level = all.level ? all.level : 1;
+	bool is_sglang = all.is_sglang;
 
 	world_begin(seed);
 	memset(&all, 0, sizeof all);
 	all.models = models;
 	all.slots = slots;
 	all.level = level;
+	all.is_sglang = is_sglang;
 	world_group("shared", "shared", 12, 0, 8, nodes);
 	wire_host("http://gateway.world/", serve_gateway);
 	for (int i = 0; i < models; i++) {
 		snprintf(all.names[i], sizeof all.names[i], "m%02d", i);
 		all.apps[i] = world_shared_app(all.names[i], "shared", slots);
 		all.apps[i]->service_s = 2;
+		all.apps[i]->is_sglang = is_sglang;
 		all.apps[i]->has_claims = nodes < slots;
-		write_pool(all.names[i], mode);
+		write_pool(i, mode);
 	}
 	all.settings.manifest = all.manifest.text;
 	until(is_up, HOUR, "the engines do not start");
@@ -98,6 +113,8 @@ static int end(void **state)
 {
 	buf_release(&all.manifest);
 	all.level = 1;
+	all.is_sglang = false;
+	memset(signals, 0, sizeof signals);
 	return tear_down(state);
 }
 
@@ -178,6 +195,40 @@ static void whoever_is_asked_wakes(void **state)
 	assert_int_equal(count_moves(NULL), 0);
 	assert_true(assert_shares_replay() >= 3);
 	assert_replays(replica_history(0));
+}
+
+/* SGLang does not tell that it sleeps: what its calls made of it counts, until it starts anew. */
+static void what_starts_anew_is_awake(void **state)
+{
+	(void)state;
+	all.is_sglang = true;
+	begin(2, 1, 1, "act");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	all.apps[0]->rate = 0;
+	run(MINUTE);
+	all.apps[1]->rate = 1;
+	until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+	all.apps[1]->rate = 0;
+	for (int i = 0; i < 2; i++) {
+		run(8 * MINUTE); /* both sleep */
+		if (i)		 /* whoever leads next has not seen it */
+			replica_stop(0);
+		engines_crash("m01", 1);
+		run(2 * MINUTE);
+		if (i)
+			replica_start(0, &all.settings);
+		int64_t before = served(0);
+		all.apps[0]->rate = 1;
+		run(10 * MINUTE);
+		assert_true(served(0) > before + 500);
+		all.apps[0]->rate = 0;
+	}
+	replica_stop(0);
+	assert_int_equal(count_moves(NULL), 0);
+	assert_shares_replay();
 }
 
 static void nobody_is_moved_in_mode_observe(void **state)
@@ -297,6 +348,256 @@ static void claims_are_slots(void **state)
 	}
 }
 
+/* --- what is known late, or not at all --- */
+
+/* Whoever is asked by turns. */
+static void be_asked_by_turns(void (*each_second)(void))
+{
+	for (int i = 0; i < 12 * 60; i++) {
+		all.apps[0]->rate = i / 120 % 2 ? 0.05 : 0.5;
+		all.apps[1]->rate = i / 120 % 2 ? 0.5 : 0.05;
+		run(SECOND);
+		each_second();
+	}
+	assert_true(served(0) > 50 && served(1) > 50);
+}
+
+static struct {
+	char pod[64];
+	struct model_server engine;
+	millis at;
+} scraped[MODELS_MOST];
+static millis scrape_every;
+
+/* Each pod in its turn. */
+static void scrape_pods(void)
+{
+	int i = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		if (!pod_app(p) || !pod_life(p)->is_up)
+			continue;
+		for (i = 0; scraped[i].pod[0] && strcmp(scraped[i].pod, p->name) != 0;)
+			i++;
+		if (scraped[i].pod[0] && wire_now() - scraped[i].at < scrape_every - i * 100)
+			continue;
+		snprintf(scraped[i].pod, sizeof scraped[i].pod, "%s", p->name);
+		scraped[i].engine = pod_life(p)->engine;
+		scraped[i].at = wire_now();
+	}
+}
+
+static bool shown_by(const char *query, int i, double *value)
+{
+	const struct model_server *e = &scraped[i].engine;
+	const struct {
+		const char *text;
+		double value;
+	} rows[] = {
+		{ "up%7B", 1 },
+		{ "timestamp", (double)(WIRE_EPOCH + scraped[i].at) / 1000 },
+		{ "num_requests_running", e->running },
+		{ "num_requests_waiting", e->waiting },
+		{ "discard_all", e->sleeps == 2 },
+		{ "engine_sleep_state", !e->sleeps },
+		{ "time_to_first_token_seconds_count", (double)e->started },
+		{ "request_success", (double)e->completed },
+	};
+
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+		if (strstr(query, rows[k].text)) {
+			*value = rows[k].value;
+			return true;
+		}
+	return false;
+}
+
+static void serve_prometheus(struct wire_call *c)
+{
+	CLEANUP(buf_release) struct buf page = { 0 };
+	millis wall = WIRE_EPOCH + wire_now();
+	const char *between = "";
+	double value;
+
+	buf_text(&page, "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[");
+	for (int i = 0; i < MODELS_MOST && scraped[i].pod[0]; i++) {
+		if (!shown_by(*c->body ? c->body : c->path, i, &value))
+			continue;
+		buf_printf(&page,
+			   "%s{\"metric\":{\"namespace\":\"llm\",\"pod\":\"%s\"},\"value\":[%lld.%03lld,\"%.3f\"]}",
+			   between, scraped[i].pod, (long long)(wall / 1000), (long long)(wall % 1000), value);
+		between = ",";
+	}
+	buf_text(&page, "]}}");
+	wire_answer(c, 200, NULL, page.text);
+}
+
+/* What a Prometheus server shows is as old as its scrape: of before a move it says nothing. */
+static void what_was_scraped_before_a_move_is_old(void **state)
+{
+	static const struct {
+		const char *how;
+		millis scrape;
+	} cases[] = {
+		{ "prometheus: { url: \"http://prometheus.world\", interval: 15s }", 30 * SECOND },
+		{ "prometheus: { url: \"http://prometheus.world\", interval: 5s }", 15 * SECOND },
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		memset(scraped, 0, sizeof scraped);
+		scrape_every = cases[i].scrape;
+		for (int k = 0; k < 2; k++)
+			read_by(k, cases[i].how);
+		begin(2, 1, 1, "act");
+		wire_host("http://prometheus.world/", serve_prometheus);
+		scrape_pods();
+		replica_start(0, &all.settings);
+		be_asked_by_turns(scrape_pods);
+		replica_stop(0);
+		if (!i)
+			end(state);
+	}
+}
+
+/* One model's page is missed for seconds just as another has moved: what is known of engines is kept. */
+static void a_missed_reading_forgets_nothing(void **state)
+{
+	for (int k = 0; k < 20; k++) {
+		for (int i = 0; i < 3; i++)
+			read_by(i, i == 2 ? "scrape: { port: 8000, path: /metrics, interval: 2s }"
+					  : "scrape: { port: 8000, path: /metrics, interval: 15s }");
+		begin(3, 2, (uint64_t)k + 1, "act");
+		replica_start(0, &all.settings);
+		all.apps[2]->rate = 1;
+		run(MINUTE);
+		all.apps[0]->rate = 1;
+		run(MINUTE);
+		all.apps[0]->rate = 0;
+		run(30 * SECOND);
+		all.apps[1]->rate = 1;
+		for (int i = 0; i < 80; i++) {
+			all.apps[2]->is_mute = i >= 2 * k && i < 2 * k + 3;
+			run(SECOND);
+		}
+		replica_stop(0);
+		if (k < 19)
+			end(state);
+	}
+}
+
+/* Its engine is left where it is, and has its GPU. */
+static void who_leaves_the_share_keeps_its_gpu(void **state)
+{
+	(void)state;
+	begin(2, 1, 1, "act");
+	replica_start(0, &all.settings);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	replica_stop(0);
+	buf_clear(&all.manifest);
+	write_pool(1, "act");
+	all.settings.manifest = all.manifest.text;
+	replica_start(0, &all.settings);
+	all.apps[1]->rate = 1;
+	run(5 * MINUTE);
+	assert_int_equal(served(1), 0);
+	assert_int_equal(engines_count("m00", 0), 1);
+	replica_stop(0);
+}
+
+static void who_embeds_is_woken(void **state)
+{
+	(void)state;
+	begin(2, 1, 1, "act");
+	all.apps[0]->has_no_completions = true;
+	replica_start(0, &all.settings);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	replica_stop(0);
+	assert_false(world_event_told("EngineBroken"));
+}
+
+static void hold_events(const struct apiserver_write *w)
+{
+	if (!strcmp(w->sub, "eviction"))
+		apiserver_faults()->holds_events = true;
+}
+
+/* Evicted is not gone: until that is seen its slot is taken. */
+static void a_broken_engine_holds_its_gpu(void **state)
+{
+	(void)state;
+	begin(2, 1, 1, "act");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->wakes_hang = 1;
+	apiserver_on_write(hold_events);
+	all.apps[0]->rate = 1;
+	run(20 * SECOND);
+	all.apps[0]->rate = 0;
+	all.apps[1]->rate = 1;
+	for (int i = 0; i < 180; i++) {
+		run(SECOND);
+		if (!apiserver_faults()->holds_events)
+			continue;
+		run(SECOND);
+		apiserver_faults()->holds_events = false;
+		apiserver_catch_up();
+	}
+	assert_true(world_event_told("EngineBroken"));
+	assert_true(served(1) > 10);
+	replica_stop(0);
+}
+
+/* Nobody knows what it does: it is left alone, and all others go on. */
+static void a_mute_engine_stops_nobody_else(void **state)
+{
+	(void)state;
+	begin(3, 2, 1, "act");
+	replica_start(0, &all.settings);
+	all.apps[2]->rate = 1;
+	run(2 * MINUTE);
+	all.apps[2]->is_mute = true;
+	run(2 * MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, 2 * MINUTE, "nobody wakes the first");
+	assert_int_equal(engines_count("m02", 0), 1);
+	replica_stop(0);
+}
+
+/* What begins and ends between two readings is work, too. */
+static void short_requests_keep_it_awake(void **state)
+{
+	(void)state;
+	begin(2, 2, 1, "act");
+	all.apps[0]->service_s = 0.015;
+	replica_start(0, &all.settings);
+	all.apps[0]->rate = 1;
+	run(2 * MINUTE);
+	for (int i = 0; i < 3600; i++) {
+		run(SECOND);
+		assert_true(!all.apps[0]->waiting);
+	}
+	replica_stop(0);
+}
+
+/* A reading of before it woke says nothing of what runs there now. */
+static void who_just_woke_is_not_idle(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		read_by(i, "scrape: { port: 8000, path: /metrics, interval: 15s }");
+	begin(2, 1, 1, "act");
+	all.apps[0]->service_s = all.apps[1]->service_s = 20;
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = all.apps[1]->rate = 0.3;
+	run(3 * MINUTE);
+	assert_int_equal(count_moves("requests went on there"), 0);
+	assert_true(served(0) + served(1) > 10);
+	replica_stop(0);
+}
+
 /* Twelve models on four slots, each busy for some minutes of each hour. */
 static void twelve_models_on_four_slots(void **state)
 {
@@ -379,13 +680,23 @@ static void be_killed_at_steps(int count, int level, void **state)
 		replica_stop(0);
 		assert_int_equal(count_moves(NULL), 0);
 		assert_shares_replay();
-		if (dies_at < count)
+		if (dies_at < count) {
+			bool is_sglang = all.is_sglang;
 			end(state);
+			all.is_sglang = is_sglang;
+		}
 	}
 }
 
 static void killed_between_any_two_steps(void **state)
 {
+	be_killed_at_steps(32, 1, state);
+}
+
+/* Whoever goes on cannot ask how it is: what is told the same again crashes, starts anew, and serves. */
+static void killed_between_any_two_steps_of_sglang(void **state)
+{
+	all.is_sglang = true;
 	be_killed_at_steps(32, 1, state);
 }
 
@@ -401,14 +712,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENARIO(whoever_is_asked_wakes),
+		SCENARIO(what_starts_anew_is_awake),
 		SCENARIO(nobody_is_moved_in_mode_observe),
 		SCENARIO(a_wake_that_fails_is_mended),
 		SCENARIO(a_wake_that_hangs_is_mended),
 		SCENARIO(wakes_that_always_fail_disturb_nobody_else),
 		SCENARIO(claims_are_slots),
+		SCENARIO(what_was_scraped_before_a_move_is_old),
+		SCENARIO(a_missed_reading_forgets_nothing),
+		SCENARIO(who_leaves_the_share_keeps_its_gpu),
+		SCENARIO(who_embeds_is_woken),
+		SCENARIO(a_broken_engine_holds_its_gpu),
+		SCENARIO(a_mute_engine_stops_nobody_else),
+		SCENARIO(short_requests_keep_it_awake),
+		SCENARIO(who_just_woke_is_not_idle),
 		SCENARIO(twelve_models_on_four_slots),
 		SCENARIO(killed_between_any_two_steps),
 		SCENARIO(killed_between_any_two_steps_of_level_2),
+		SCENARIO(killed_between_any_two_steps_of_sglang),
 	};
 
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
