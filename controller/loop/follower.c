@@ -244,6 +244,11 @@ int64_t follower_lag(const struct controller *c)
 	return f->lag + (unheard > 0 ? unheard / clock_real(c->clock, c->settings.interval) : 0);
 }
 
+bool follower_is_whole(const struct controller *c)
+{
+	return c->follower.was_whole && follower_lag(c) <= BEHIND_MOST;
+}
+
 bool follower_may_lead(struct controller *c)
 {
 	struct follower *f = &c->follower;

@@ -42,6 +42,8 @@ void follower_go_on(struct controller *c);
 /* Ticks that the leader has decided and the copy does not hold: those that it told of, and those that it must have made
  * since, while it renewed its lease and we heard nothing. */
 int64_t follower_lag(const struct controller *c);
+/* Whether the copy holds all that the leader has: what a replica that is asked to stop leaves behind. */
+bool follower_is_whole(const struct controller *c);
 /* Whether we may lead after the leader: with the memory that it had. One whose copy has not come to the end waits, in
  * case the leader comes back; after five minutes without it an old memory is better than nobody. */
 bool follower_may_lead(struct controller *c);

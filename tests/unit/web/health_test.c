@@ -38,8 +38,15 @@ static void follows(struct shown *s)
 	s->p.role = ROLE_FOLLOWER;
 	s->p.leader = "b";
 	s->p.history_lag_ticks = 2;
+	s->p.is_history_whole = true;
 	s->p.tick_due_mono = 0;
 	s->p.plan = NULL;
+}
+
+static void copies(struct shown *s)
+{
+	follows(s);
+	s->p.is_history_whole = false;
 }
 
 static void follows_nobody(struct shown *s)
@@ -89,6 +96,8 @@ static const struct probe probes[] = {
 	{ "but late when nothing follows", leads_again, 5076, false, true,
 	  "none has begun since one was due 1m16s ago" },
 	{ "followers make no ticks", follows, 99999, true, true, "ready: following b, 2 ticks behind" },
+	{ "who lacks the past is not ready to replace who has it", copies, 99999, true, false,
+	  "not ready: copying the history of b, 2 ticks behind" },
 	{ "nobody leads", follows_nobody, 99999, true, true, "ready: no leader yet" },
 	{ "a server that is away is no reason to restart", server_is_away, 99999, true, false,
 	  "not ready: pods have not been read from the API server: connection refused" },
