@@ -1,4 +1,4 @@
-/* What says how many pods belong together: Jobs, JobSets, PodGroups, Kueue's Workloads. */
+/* What says how many pods belong together: Jobs, JobSets, PodGroups of four schedulers, Kueue's Workloads. */
 #include "base/alloc.h"
 #include "controller/cluster/model_state.h"
 
@@ -62,6 +62,9 @@ static void read_workload(struct workload *w, const struct workload_record *r)
 		w->is_gang = is_gang_job(r);
 		break;
 	case CLUSTER_POD_GROUPS:
+	case CLUSTER_NATIVE_POD_GROUPS:
+	case CLUSTER_VOLCANO_POD_GROUPS:
+	case CLUSTER_KAI_POD_GROUPS:
 		w->size = within(r->least, 1);
 		break;
 	case CLUSTER_KUEUE_WORKLOADS:
@@ -87,9 +90,67 @@ static const char *controller_uid(const struct workload_record *r)
 	return NULL;
 }
 
+struct workload_name {
+	enum cluster_kind kind;
+	const char *name_space, *name;
+};
+
+static bool has_name(const void *item, const void *key)
+{
+	const struct workload *w = item;
+	const struct workload_name *n = key;
+	return w->kind == n->kind && strcmp(w->name_space, n->name_space) == 0 && strcmp(w->name, n->name) == 0;
+}
+
+static uint32_t name_hash(struct workload_name n)
+{
+	return hash_text(hash_text((uint32_t)n.kind, n.name_space), n.name);
+}
+
+static const struct workload *workload_named(const struct cluster *c, struct workload_name name)
+{
+	return store_find(&c->workload_names, name_hash(name), has_name, &name);
+}
+
+struct workload_owner {
+	enum cluster_kind kind;
+	const char *uid;
+};
+
+static bool has_owner(const void *item, const void *key)
+{
+	const struct workload *w = item;
+	const struct workload_owner *o = key;
+	return w->kind == o->kind && strcmp(w->owner, o->uid) == 0;
+}
+
+static uint32_t owner_hash(struct workload_owner o)
+{
+	return hash_text((uint32_t)o.kind, o.uid);
+}
+
+static const struct workload *workload_owned_by(const struct cluster *c, struct workload_owner owner)
+{
+	return store_find(&c->workload_owners, owner_hash(owner), has_owner, &owner);
+}
+
+static void add(struct cluster *c, struct workload *w)
+{
+	w->name_hash = name_hash((struct workload_name){ w->kind, w->name_space, w->name });
+	store_add(&c->workloads, w);
+	store_add(&c->workload_names, w);
+	if (w->owner == NULL)
+		return;
+	w->owner_hash = owner_hash((struct workload_owner){ w->kind, w->owner });
+	store_add(&c->workload_owners, w);
+}
+
 static void release(struct cluster *c, struct workload *w)
 {
 	store_remove(&c->workloads, w);
+	store_remove(&c->workload_names, w);
+	if (w->owner != NULL)
+		store_remove(&c->workload_owners, w);
 	intern_drop(&c->intern, w->name_space);
 	intern_drop(&c->intern, w->name);
 	intern_drop(&c->intern, w->owner);
@@ -108,7 +169,7 @@ bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const stru
 		w->name = intern_text(&c->intern, seen->name);
 		w->owner = intern_text(&c->intern, controller_uid(r));
 		w->id = model_uid_key(seen->uid);
-		store_add(&c->workloads, w);
+		add(c, w);
 	}
 	read_workload(w, r);
 	if (w->is_gang)
@@ -125,28 +186,9 @@ void cluster_workload_gone(struct cluster *c, struct object_uid uid)
 		release(c, w);
 }
 
-static const struct workload *workload_named(const struct cluster *c, enum cluster_kind kind, const char *name_space,
-					     const char *name)
-{
-	const struct workload *w = NULL;
-	for (size_t i = 0; (w = store_next(&c->workloads, &i)) != NULL;)
-		if (w->kind == kind && strcmp(w->name, name) == 0 && strcmp(w->name_space, name_space) == 0)
-			return w;
-	return NULL;
-}
-
 static const struct workload *workload_by_uid(const struct cluster *c, const char *uid)
 {
 	return find(c, object_uid_of(uid));
-}
-
-static const struct workload *workload_owned_by(const struct cluster *c, enum cluster_kind kind, const char *uid)
-{
-	const struct workload *w = NULL;
-	for (size_t i = 0; (w = store_next(&c->workloads, &i)) != NULL;)
-		if (w->kind == kind && w->owner != NULL && strcmp(w->owner, uid) == 0)
-			return w;
-	return NULL;
 }
 
 /* Pods that are of use only together. */
@@ -155,7 +197,8 @@ static const struct workload *workload_owned_by(const struct cluster *c, enum cl
 static struct gang_of_pod gang_of_job(const struct cluster *c, const struct pod *p)
 {
 	const struct workload *job = workload_by_uid(c, p->owner->uid);
-	const struct workload *queued = workload_owned_by(c, CLUSTER_KUEUE_WORKLOADS, p->owner->uid);
+	const struct workload *queued =
+		workload_owned_by(c, (struct workload_owner){ CLUSTER_KUEUE_WORKLOADS, p->owner->uid });
 	if (job == NULL && queued == NULL)
 		return (struct gang_of_pod){ GANG_NONE, NULL, 1, false };
 	return (struct gang_of_pod){
@@ -166,20 +209,43 @@ static struct gang_of_pod gang_of_job(const struct cluster *c, const struct pod 
 	};
 }
 
+/* What says how large one is; CLUSTER_KIND_COUNT: its pods alone do. */
+static enum cluster_kind kind_of(enum gang_kind kind)
+{
+	static const enum cluster_kind kinds[GANG_KIND_COUNT] = {
+		[GANG_NONE] = CLUSTER_KIND_COUNT,
+		[GANG_JOB] = CLUSTER_KIND_COUNT,
+		[GANG_JOB_SET] = CLUSTER_JOB_SETS,
+		[GANG_KUEUE] = CLUSTER_KIND_COUNT,
+		[GANG_POD_GROUP] = CLUSTER_POD_GROUPS,
+		[GANG_NATIVE] = CLUSTER_NATIVE_POD_GROUPS,
+		[GANG_VOLCANO] = CLUSTER_VOLCANO_POD_GROUPS,
+		[GANG_KAI] = CLUSTER_KAI_POD_GROUPS,
+		[GANG_LEADER_WORKER_SET] = CLUSTER_KIND_COUNT,
+	};
+	return kinds[kind];
+}
+
+/* Volcano and KAI make a PodGroup of whatever they schedule: where one pod is enough for it, each stands for itself. */
+static bool is_of_none(const struct pod *p, const struct workload *w)
+{
+	return p->gang_kind == GANG_NONE || (w != NULL && w->kind != CLUSTER_JOB_SETS && w->size <= 1);
+}
+
 struct gang_of_pod gang_of(const struct cluster *c, const struct pod *p)
 {
-	if (p->gang_kind == GANG_NONE)
+	enum cluster_kind kind = kind_of((enum gang_kind)p->gang_kind);
+	const struct workload *w = NULL;
+	if (kind != CLUSTER_KIND_COUNT)
+		w = workload_named(c, (struct workload_name){ kind, p->namespace, p->gang });
+	if (is_of_none(p, w))
 		return p->owner != NULL && strcmp(p->owner->kind, "Job") == 0
 			       ? gang_of_job(c, p)
 			       : (struct gang_of_pod){ GANG_NONE, NULL, 1, false };
 	struct gang_of_pod g = { (enum gang_kind)p->gang_kind, p->gang, p->gang_size, false };
-	enum cluster_kind kind = p->gang_kind == GANG_JOB_SET ? CLUSTER_JOB_SETS : CLUSTER_POD_GROUPS;
-	if (p->gang_kind == GANG_JOB_SET || p->gang_kind == GANG_POD_GROUP) {
-		const struct workload *w = workload_named(c, kind, p->namespace, p->gang);
-		if (w != NULL) {
-			g.size = w->size;
-			g.is_suspended = w->is_suspended;
-		}
+	if (w != NULL) {
+		g.size = w->size;
+		g.is_suspended = w->is_suspended;
 	}
 	return g;
 }
@@ -207,6 +273,7 @@ static void count_pod(struct gang *g, const struct pod *p)
 {
 	g->exist++;
 	g->pending += p->state == POD_UNSCHEDULED || p->state == POD_GATED;
+	g->is_looked_at = g->is_looked_at || (p->state == POD_UNSCHEDULED && p->is_looked_at);
 	g->finished += p->state == POD_FINISHED;
 	g->running += p->node != NULL && p->state != POD_FINISHED && p->state != POD_TERMINATING;
 	g->gpus_milli += p->gpus_milli;

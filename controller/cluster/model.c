@@ -22,6 +22,8 @@ struct cluster *cluster_new(void)
 	c->budgets.hash_offset = offsetof(struct uid_key, hash);
 	c->quotas.hash_offset = offsetof(struct uid_key, hash);
 	c->workloads.hash_offset = offsetof(struct uid_key, hash);
+	c->workload_names.hash_offset = offsetof(struct workload, name_hash);
+	c->workload_owners.hash_offset = offsetof(struct workload, owner_hash);
 	c->device_slices.hash_offset = offsetof(struct uid_key, hash);
 	c->device_classes.hash_offset = offsetof(struct uid_key, hash);
 	c->device_claims.hash_offset = offsetof(struct uid_key, hash);
@@ -69,6 +71,8 @@ void cluster_free(struct cluster *c)
 	forget_all(c, &c->budgets, cluster_budget_gone);
 	forget_all(c, &c->quotas, cluster_quota_gone);
 	forget_all(c, &c->workloads, cluster_workload_gone);
+	store_release(&c->workload_names);
+	store_release(&c->workload_owners);
 	cluster_storage_release(c);
 	cluster_devices_release(c);
 	decode_plan_free(c->selector_plan);
@@ -616,6 +620,8 @@ static bool wants_pod_annotation(const char *key, size_t len)
 					      "leaderworkerset.sigs.k8s.io/size",
 					      "pod-group.scheduling.sigs.k8s.io/min-available",
 					      ENGINE_STARTED_ANNOTATION,
+					      "scheduling.k8s.io/group-name",
+					      "pod-group-name",
 					      NULL };
 	return is_one_of(key, len, wanted);
 }
@@ -780,6 +786,7 @@ static const struct field pod_fields[] = {
 	FIELD(struct pod_record, scheduler, FIELD_STRING, "spec>schedulerName"),
 	FIELD(struct pod_record, ip, FIELD_STRING, "status>podIP"),
 	FIELD(struct pod_record, nominated, FIELD_STRING, "status>nominatedNodeName"),
+	FIELD(struct pod_record, group, FIELD_STRING, "spec>schedulingGroup>podGroupName"),
 	MAP(struct pod_record, labels, "metadata>labels", NULL),
 	MAP(struct pod_record, annotations, "metadata>annotations", wants_pod_annotation),
 	MAP(struct pod_record, selector, "spec>nodeSelector", NULL),
@@ -968,6 +975,11 @@ static const struct field pod_group_fields[] = {
 };
 const struct record_spec pod_group_spec = RECORD(struct workload_record, pod_group_fields);
 
+static const struct field native_pod_group_fields[] = {
+	FIELD(struct workload_record, least, FIELD_INT, "spec>schedulingPolicy>gang>minCount"),
+};
+const struct record_spec native_pod_group_spec = RECORD(struct workload_record, native_pod_group_fields);
+
 static const struct field pod_set_fields[] = { FIELD(struct part_record, count, FIELD_INT, "count") };
 static const struct record_spec pod_set_spec = RECORD(struct part_record, pod_set_fields);
 
@@ -1024,6 +1036,12 @@ static const struct {
 	[CLUSTER_JOBS] = { "jobs", "/apis/batch/v1/jobs", &job_spec },
 	[CLUSTER_JOB_SETS] = { "jobsets", "/apis/jobset.x-k8s.io/v1alpha2/jobsets", &job_set_spec },
 	[CLUSTER_POD_GROUPS] = { "podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", &pod_group_spec },
+	[CLUSTER_NATIVE_POD_GROUPS] = { "podgroups.k8s.io", "/apis/scheduling.k8s.io/v1beta1/podgroups",
+					&native_pod_group_spec },
+	[CLUSTER_VOLCANO_POD_GROUPS] = { "podgroups.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1/podgroups",
+					 &pod_group_spec },
+	[CLUSTER_KAI_POD_GROUPS] = { "podgroups.run.ai", "/apis/scheduling.run.ai/v2alpha2/podgroups",
+				     &pod_group_spec },
 	[CLUSTER_KUEUE_WORKLOADS] = { "workloads.v1beta2", "/apis/kueue.x-k8s.io/v1beta2/workloads",
 				      &kueue_workload_spec },
 	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
@@ -1058,6 +1076,9 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 	case CLUSTER_JOBS:
 	case CLUSTER_JOB_SETS:
 	case CLUSTER_POD_GROUPS:
+	case CLUSTER_NATIVE_POD_GROUPS:
+	case CLUSTER_VOLCANO_POD_GROUPS:
+	case CLUSTER_KAI_POD_GROUPS:
 	case CLUSTER_KUEUE_WORKLOADS:
 		return cluster_workload_seen(r->cluster, r->kind, record, object);
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
@@ -1100,6 +1121,9 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_JOBS:
 	case CLUSTER_JOB_SETS:
 	case CLUSTER_POD_GROUPS:
+	case CLUSTER_NATIVE_POD_GROUPS:
+	case CLUSTER_VOLCANO_POD_GROUPS:
+	case CLUSTER_KAI_POD_GROUPS:
 	case CLUSTER_KUEUE_WORKLOADS:
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);

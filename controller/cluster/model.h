@@ -126,8 +126,11 @@ enum cluster_kind {
 	CLUSTER_BUDGETS,
 	CLUSTER_QUOTAS,
 	CLUSTER_JOBS,
-	CLUSTER_JOB_SETS,	     /* optional */
-	CLUSTER_POD_GROUPS,	     /* optional */
+	CLUSTER_JOB_SETS,	   /* optional */
+	CLUSTER_POD_GROUPS,	   /* optional, as the three below: of the coscheduling plugin of kube-scheduler */
+	CLUSTER_NATIVE_POD_GROUPS, /* Kubernetes' own */
+	CLUSTER_VOLCANO_POD_GROUPS,
+	CLUSTER_KAI_POD_GROUPS,
 	CLUSTER_KUEUE_WORKLOADS,     /* optional */
 	CLUSTER_KUEUE_WORKLOADS_OLD, /* the same by the version before; both may be there */
 	CLUSTER_NODE_EVENTS,	     /* Events about nodes: machines that will be taken */
@@ -357,6 +360,9 @@ enum gang_kind {
 	GANG_JOB_SET,
 	GANG_KUEUE,
 	GANG_POD_GROUP,
+	GANG_NATIVE, /* of Kubernetes' own PodGroup */
+	GANG_VOLCANO,
+	GANG_KAI,
 	GANG_LEADER_WORKER_SET,
 	GANG_KIND_COUNT
 };
@@ -366,7 +372,8 @@ struct gang {
 	enum gang_kind kind;
 	int pool; /* of its pods, -1 for none or several */
 	bool is_suspended;
-	int64_t size; /* pods that it needs at once */
+	bool is_looked_at; /* its scheduler has said something of a pod of it that waits */
+	int64_t size;	   /* pods that it needs at once */
 	int64_t exist, pending, running, finished;
 	int64_t gpus_milli; /* of all pods that exist */
 	millis since;

@@ -107,7 +107,7 @@ struct pod_record {
 	struct decoded_list near, apart;		 /* of struct pod_term_record */
 	struct decoded_list spreads;			 /* of struct spread_record */
 	struct decoded_list claims, made_claims;	 /* of struct device_claim_record */
-	const char *node_name, *phase, *ip, *scheduler, *nominated;
+	const char *node_name, *phase, *ip, *scheduler, *nominated, *group;
 };
 
 struct budget_record {
@@ -192,8 +192,8 @@ struct resource_claim_record {
 };
 
 extern const struct record_spec node_spec, pod_spec, budget_spec, quota_spec, job_spec, job_set_spec, pod_group_spec,
-	kueue_workload_spec, node_event_spec, volume_claim_spec, volume_spec, storage_class_spec, namespace_spec,
-	resource_slice_spec, device_class_spec, resource_claim_spec, selector_spec;
+	native_pod_group_spec, kueue_workload_spec, node_event_spec, volume_claim_spec, volume_spec, storage_class_spec,
+	namespace_spec, resource_slice_spec, device_class_spec, resource_claim_spec, selector_spec;
 
 /* The text of a key, NULL without. */
 const char *decoded_get(const struct decoded_map *map, const char *key);
@@ -205,7 +205,7 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen);
 bool cluster_budget_seen(struct cluster *c, const struct budget_record *r, const struct watch_seen *seen);
 bool cluster_quota_seen(struct cluster *c, const struct quota_record *r, const struct watch_seen *seen);
-/* `kind` is CLUSTER_JOBS, CLUSTER_JOB_SETS, CLUSTER_POD_GROUPS or CLUSTER_KUEUE_WORKLOADS. */
+/* `kind` is CLUSTER_JOBS, CLUSTER_JOB_SETS, CLUSTER_KUEUE_WORKLOADS or one of PodGroups. */
 bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const struct workload_record *r,
 			   const struct watch_seen *seen);
 
@@ -316,6 +316,7 @@ struct quota_known {
 
 struct workload {
 	struct uid_key id; /* first */
+	uint32_t name_hash, owner_hash;
 	enum cluster_kind kind;
 	const char *name_space, *name;
 	const char *owner; /* uid of its controller, NULL without */
@@ -436,6 +437,8 @@ struct cluster {
 	struct store providers; /* of the same: by provider id, those that have one */
 	struct store pods;	/* by uid, as all below */
 	struct store budgets, quotas, workloads;
+	/* Of the same workloads: by kind, namespace and name; those that have an owner by kind and its uid. */
+	struct store workload_names, workload_owners;
 	struct store device_slices, device_classes, device_claims;
 	struct store device_claim_names;	   /* of the same claims, by namespace and name */
 	struct store needed[CLUSTER_NEEDED_COUNT]; /* what is watched on demand */

@@ -515,6 +515,12 @@ static void refuse(struct round *r, struct placed *w)
 	k->why = w->why;
 }
 
+/* Of a gang it says nothing of those that it has a node for, as long as others lack one. */
+static bool is_looked_at(const struct placed *w)
+{
+	return w->pod->is_looked_at || (w->gang != NULL && w->gang->is_looked_at);
+}
+
 static void place(struct round *r, struct placed *w)
 {
 	char why[FIT_WHY_SIZE] = "";
@@ -522,7 +528,7 @@ static void place(struct round *r, struct placed *w)
 	struct kind *k = w->kind;
 	enum fit_verdict anywhere = fit_anywhere(r->fit, p, why);
 	w->placing = PLACING_NOT_YET;
-	if (r->cluster->heeds_schedulers && !p->is_looked_at) {
+	if (r->cluster->heeds_schedulers && !is_looked_at(w)) {
 		w->slow = p->is_slow ? say_unseen(r, p) : NULL;
 		return;
 	}

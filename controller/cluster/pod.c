@@ -480,24 +480,37 @@ static bool settle_engine(struct pod *p, millis at)
 	return differs;
 }
 
+static const char *gang_name(const struct pod *p, const struct pod_record *r, const char *label, const char *annotation)
+{
+	return label != NULL	    ? label_set_get(p->labels, label)
+	       : annotation != NULL ? decoded_get(&r->annotations, annotation)
+				    : r->group;
+}
+
 static void read_gang(struct cluster *c, struct pod *p, const struct pod_record *r)
 {
 	static const struct {
 		enum gang_kind kind;
-		const char *label, *size;
+		const char *label, *annotation; /* whose value is its name; without both it is in the pod's spec */
+		const char *size;
 	} marks[] = {
-		{ GANG_KUEUE, "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count" },
-		{ GANG_LEADER_WORKER_SET, "leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size" },
-		{ GANG_POD_GROUP, "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/min-available" },
-		{ GANG_POD_GROUP, "pod-group.scheduling.sigs.k8s.io/name",
+		{ GANG_KUEUE, "kueue.x-k8s.io/pod-group-name", NULL, "kueue.x-k8s.io/pod-group-total-count" },
+		{ GANG_LEADER_WORKER_SET, "leaderworkerset.sigs.k8s.io/group-key", NULL,
+		  "leaderworkerset.sigs.k8s.io/size" },
+		{ GANG_POD_GROUP, "scheduling.x-k8s.io/pod-group", NULL,
 		  "pod-group.scheduling.sigs.k8s.io/min-available" },
-		{ GANG_JOB_SET, "jobset.sigs.k8s.io/jobset-name", "" },
+		{ GANG_POD_GROUP, "pod-group.scheduling.sigs.k8s.io/name", NULL,
+		  "pod-group.scheduling.sigs.k8s.io/min-available" },
+		{ GANG_NATIVE, NULL, NULL, "" },
+		{ GANG_VOLCANO, NULL, "scheduling.k8s.io/group-name", "" },
+		{ GANG_KAI, NULL, "pod-group-name", "" },
+		{ GANG_JOB_SET, "jobset.sigs.k8s.io/jobset-name", NULL, "" },
 	};
 	p->gang = NULL;
 	p->gang_kind = GANG_NONE;
 	p->gang_size = 0;
 	for (size_t i = 0; p->gang == NULL && i < sizeof marks / sizeof marks[0]; i++) {
-		const char *name = label_set_get(p->labels, marks[i].label);
+		const char *name = gang_name(p, r, marks[i].label, marks[i].annotation);
 		if (name == NULL || name[0] == '\0')
 			continue;
 		p->gang = intern_text(&c->intern, name);

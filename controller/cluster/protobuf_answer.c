@@ -166,6 +166,8 @@ static const struct protobuf_field made_claim_fields[] = { TEXT(1, "name"), TEXT
 MESSAGE(made_claim, CORE "PodResourceClaimStatus", made_claim_fields);
 static const struct protobuf_field gate_fields[] = { TEXT(1, "name") };
 MESSAGE(gate, CORE "PodSchedulingGate", gate_fields);
+static const struct protobuf_field scheduling_group_fields[] = { TEXT(1, "podGroupName") };
+MESSAGE(scheduling_group, CORE "PodSchedulingGroup", scheduling_group_fields);
 static const struct protobuf_field pod_spec_fields[] = { MANY(1, "volumes", pod_volume),
 							 MANY(2, "containers", container),
 							 INT(4, "terminationGracePeriodSeconds"),
@@ -180,7 +182,8 @@ static const struct protobuf_field pod_spec_fields[] = { MANY(1, "volumes", pod_
 							 MANY(33, "topologySpreadConstraints", spread),
 							 MANY(38, "schedulingGates", gate),
 							 MANY(39, "resourceClaims", pod_claim),
-							 ONE(40, "resources", requirements) };
+							 ONE(40, "resources", requirements),
+							 ONE(43, "schedulingGroup", scheduling_group) };
 MESSAGE(pod_spec_message, CORE "PodSpec", pod_spec_fields);
 static const struct protobuf_field pod_condition_fields[] = { TEXT(1, "type"), TEXT(2, "status"),
 							      TIME(4, "lastTransitionTime"), TEXT(5, "reason"),

@@ -86,7 +86,8 @@ rights() {
 	kubectl apply -f "$root/deploy/base/namespace.yaml" -f "$root/deploy/base/rbac.yaml" >/dev/null
 	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/account"
 	for what in nodes pods events resourcequotas poddisruptionbudgets.policy jobs.batch jobsets.jobset.x-k8s.io \
-		podgroups.scheduling.x-k8s.io workloads.kueue.x-k8s.io persistentvolumeclaims persistentvolumes \
+		podgroups.scheduling.x-k8s.io podgroups.scheduling.k8s.io podgroups.scheduling.volcano.sh \
+		podgroups.scheduling.run.ai workloads.kueue.x-k8s.io persistentvolumeclaims persistentvolumes \
 		namespaces storageclasses.storage.k8s.io resourceclaims.resource.k8s.io resourceslices.resource.k8s.io \
 		deviceclasses.resource.k8s.io warmpools.preheat.dev; do
 		may yes list "$what" llm

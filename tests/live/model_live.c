@@ -274,7 +274,9 @@ static void live(void)
 	set_fleet();
 	cluster_on_change(cluster, count, NULL);
 	cluster_watch_start(cluster, api);
-	expect(say_sync, "in sync, no jobsets, no podgroups, no workloads.v1beta2, no workloads.v1beta1");
+	expect(say_sync,
+	       "in sync, no jobsets, no podgroups, no podgroups.k8s.io, no podgroups.volcano.sh, no podgroups.run.ai, "
+	       "no workloads.v1beta2, no workloads.v1beta1");
 	shell("kubectl create namespace llm >/dev/null; kubectl create namespace lab >/dev/null");
 	nodes_join();
 	replicas_start();

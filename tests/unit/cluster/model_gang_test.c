@@ -9,7 +9,9 @@
 #define JOB(spec) "{'metadata':{'namespace':'a','name':'train','uid':'j'},'spec':{" spec "}}"
 #define GROUPED(label, size_key, size) \
 	POD(",'labels':{'" label "':'train'},'annotations':{'" size_key "':'" size "'}", "")
-#define SPEAKS "'parallelism':4,'completions':4,'completionMode':'Indexed'"
+#define ANNOTATED(key) POD(",'annotations':{'" key "':'train'}", "")
+#define LEAST(count)   "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{'minMember':" count "}}"
+#define SPEAKS	       "'parallelism':4,'completions':4,'completionMode':'Indexed'"
 
 static void see_pod(struct cluster *c, int number, const char *rest)
 {
@@ -159,6 +161,82 @@ static const struct {
 	  2,
 	  2,
 	  GANG_POD_GROUP,
+	  2 },
+	{ "a pod group that one pod is enough for",
+	  { { CLUSTER_POD_GROUPS, LEAST("1") } },
+	  GROUPED("scheduling.x-k8s.io/pod-group", "x", "1"),
+	  3,
+	  0,
+	  GANG_NONE,
+	  3 },
+	{ "Volcano's",
+	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("3") } },
+	  ANNOTATED("scheduling.k8s.io/group-name"),
+	  4,
+	  3,
+	  GANG_VOLCANO,
+	  4 },
+	{ "Volcano's, in part",
+	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("3") } },
+	  ANNOTATED("scheduling.k8s.io/group-name"),
+	  2,
+	  3,
+	  GANG_VOLCANO,
+	  0 },
+	{ "Volcano's that is not known",
+	  { { CLUSTER_KAI_POD_GROUPS, LEAST("3") } },
+	  ANNOTATED("scheduling.k8s.io/group-name"),
+	  2,
+	  2,
+	  GANG_VOLCANO,
+	  2 },
+	{ "Volcano's for the pods of a Deployment",
+	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("1") } },
+	  ANNOTATED("scheduling.k8s.io/group-name"),
+	  3,
+	  0,
+	  GANG_NONE,
+	  3 },
+	{ "Volcano's for the pods of a Job that speak",
+	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("1") }, { CLUSTER_JOBS, JOB(SPEAKS) } },
+	  POD(",'annotations':{'scheduling.k8s.io/group-name':'train'},'ownerReferences':[{'kind':'Job','name':'train',"
+	      "'uid':'j','controller':true}]",
+	      ""),
+	  3,
+	  4,
+	  GANG_JOB,
+	  0 },
+	{ "KAI's", { { CLUSTER_KAI_POD_GROUPS, LEAST("4") } }, ANNOTATED("pod-group-name"), 4, 4, GANG_KAI, 4 },
+	{ "KAI's, in part",
+	  { { CLUSTER_KAI_POD_GROUPS, LEAST("4") } },
+	  ANNOTATED("pod-group-name"),
+	  3,
+	  4,
+	  GANG_KAI,
+	  0 },
+	{ "Kubernetes' own",
+	  { { CLUSTER_NATIVE_POD_GROUPS, "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{"
+					 "'schedulingPolicy':{'gang':{'minCount':3}}}}" } },
+	  POD("", ",'schedulingGroup':{'podGroupName':'train'}"),
+	  3,
+	  3,
+	  GANG_NATIVE,
+	  3 },
+	{ "Kubernetes' own, in part",
+	  { { CLUSTER_NATIVE_POD_GROUPS, "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{"
+					 "'schedulingPolicy':{'gang':{'minCount':3}}}}" } },
+	  POD("", ",'schedulingGroup':{'podGroupName':'train'}"),
+	  2,
+	  3,
+	  GANG_NATIVE,
+	  0 },
+	{ "Kubernetes' own, no gang",
+	  { { CLUSTER_NATIVE_POD_GROUPS, "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{"
+					 "'schedulingPolicy':{'basic':{}}}}" } },
+	  POD("", ",'schedulingGroup':{'podGroupName':'train'}"),
+	  2,
+	  0,
+	  GANG_NONE,
 	  2 },
 	{ "a size that is none",
 	  { { CLUSTER_KIND_COUNT, NULL } },
@@ -336,6 +414,48 @@ static void a_gang_that_finds_no_place_leaves_its_nodes_to_the_next(void **state
 	cluster_free(c);
 }
 
+/*
+ * kube-scheduler says nothing of those of a gang that it has a node for, as long as others lack one; Volcano says
+ * Schedulable of them. All of them need machines, were it only for those that lack one.
+ */
+static void who_waits_for_the_rest_of_its_gang_is_served(void **state)
+{
+	static const char *const said[][2] = {
+		{ "", "'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]" },
+		{ "'conditions':[{'type':'PodScheduled','status':'False','reason':'Schedulable'}]",
+		  "'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]" },
+		{ "", "" },
+	};
+	static const int64_t served[] = { 2, 2, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		struct cluster_group group = group_named("g5", 1, 10);
+		const struct placement *p = NULL;
+		int64_t placed = 0;
+
+		cluster_set_fleet(c, NULL, 0, &group, 1);
+		cluster_follow_waiting(c, 1000000);
+		see_now(c, CLUSTER_VOLCANO_POD_GROUPS, LEAST("2"));
+		for (int k = 0; k < 2; k++) {
+			char text[1024];
+			snprintf(text, sizeof text,
+				 "{'metadata':{'namespace':'a','name':'p%d','uid':'u%d','annotations':{"
+				 "'scheduling.k8s.io/group-name':'train'}},'spec':{'containers':[{'resources':{"
+				 "'limits':{'nvidia.com/gpu':'1'}}}]},'status':{%s}}",
+				 k, k, said[i][k]);
+			see_now(c, CLUSTER_PODS, text);
+		}
+		p = cluster_placement(c);
+		for (size_t k = 0; k < p->count; k++)
+			placed += p->items[k].placing == PLACING_NEW;
+		assert_int_equal(placed, served[i]);
+		cluster_free(c);
+	}
+}
+
 /* Pods that Kueue holds back exist, and are nobody's demand until they are let go. */
 static void gated_pods_wait(void **state)
 {
@@ -366,6 +486,7 @@ int main(void)
 		cmocka_unit_test(a_gang_that_does_not_come_is_told),
 		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
 		cmocka_unit_test(a_gang_that_finds_no_place_leaves_its_nodes_to_the_next),
+		cmocka_unit_test(who_waits_for_the_rest_of_its_gang_is_served),
 		cmocka_unit_test(gated_pods_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

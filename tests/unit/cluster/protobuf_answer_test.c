@@ -44,6 +44,28 @@ static bool read_all(const struct buf *bytes, size_t size, bool is_watch, struct
 	return ok;
 }
 
+/* Of Kubernetes' own PodGroup. */
+static void the_group_of_a_pod_is_read(void **state)
+{
+	struct buf list = { 0 }, meta = { 0 }, item = { 0 }, name = { 0 }, spec = { 0 }, group = { 0 };
+
+	(void)state;
+	pb_text(&meta, 2, "42");
+	pb_message(&list, 1, &meta);
+	pb_text(&name, 1, "a");
+	pb_message(&item, 1, &name);
+	pb_text(&group, 1, "train");
+	pb_message(&spec, 43, &group);
+	pb_message(&item, 2, &spec);
+	pb_message(&list, 2, &item);
+	CLEANUP(buf_release) struct buf bytes = enveloped(&list), told = { 0 };
+	struct error e = { 0 };
+	assert_true(read_all(&bytes, bytes.len, false, &told, &e));
+	assert_string_equal(told.text, "list {\"metadata\":{\"resourceVersion\":\"42\"}}\n"
+				       "- {\"metadata\":{\"name\":\"a\"},\"spec\":{\"schedulingGroup\":"
+				       "{\"podGroupName\":\"train\"}}}\n");
+}
+
 static void a_list_comes_object_by_object(void **state)
 {
 	CLEANUP(buf_release) struct buf bytes = list_of_two();
@@ -240,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_comes_object_by_object),
+		cmocka_unit_test(the_group_of_a_pod_is_read),
 		cmocka_unit_test(an_event_comes_when_it_is_whole),
 		cmocka_unit_test(what_ends_in_the_middle_is_no_answer),
 		cmocka_unit_test(what_is_none_is_refused),
