@@ -119,6 +119,10 @@ void cluster_expect(struct cluster *c, size_t group, int64_t machines);
 /* So many machines more may be bought in a group for pods of the pool that takes any; 0 until told. */
 void cluster_offer(struct cluster *c, size_t group, int64_t machines);
 
+/* What all of these together may cost an hour: what its budget, in micro-dollars, leaves. Budget 0: none, as until
+ * told. Returns whether that is new. */
+bool cluster_offer_money(struct cluster *c, int64_t budget, int64_t left);
+
 /* Watching. The kinds that the model lives on; optional ones may be absent from the server. */
 enum cluster_kind {
 	CLUSTER_NODES,

@@ -455,6 +455,7 @@ struct cluster {
 	struct placement *placement;	     /* of one generation */
 	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
 	size_t prefetch_count;		     /* pods that pull an image, or have */
+	int64_t budget, money;		     /* as told by cluster_offer_money() */
 	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
 	millis bound_at;		     /* when a pod last got its node, as it was seen to */
 	millis followed_at;		     /* see cluster_follow_waiting() */
@@ -538,6 +539,7 @@ struct kind {
 	bool is_any;	   /* of the pool that takes any: the cheapest machine will do */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	bool was_refused_there;		   /* before a gang took some of these in thought */
+	bool lacks_money;		   /* a machine that one of them would use is beyond the budget */
 	const char *why;
 	size_t notes; /* given out so far */
 };

@@ -65,6 +65,7 @@ struct round {
 	size_t added_count, added_room;
 	int64_t *expected;	 /* per group: machines on their way where nobody sits yet */
 	int64_t *offered;	 /* per group: machines that may be bought yet for the pool that takes any */
+	int64_t money;		 /* what its budget leaves for them */
 	struct fit_node **seats; /* where somebody sat down, in order */
 	size_t seat_count, seat_room;
 	int64_t hosts; /* made up so far */
@@ -81,6 +82,7 @@ static struct round round_new(const struct cluster *c, struct arena *a)
 	struct round r = { .cluster = c, .arena = a, .fit = fit_new(c, a) };
 	size_t count = 0;
 	const struct node **nodes = cluster_nodes(c, -1, a, &count);
+	r.money = c->money;
 	r.examples = arena_array(a, struct examples, c->group_count);
 	r.expected = arena_array(a, int64_t, c->group_count);
 	r.offered = arena_array(a, int64_t, c->group_count);
@@ -155,6 +157,24 @@ static void sit(struct round *r, const struct pod *p, struct fit_node *n)
 	r->seats[r->seat_count++] = n;
 }
 
+static bool can_pay(const struct round *r, int group)
+{
+	return r->cluster->budget == 0 || r->money >= r->cluster->groups[group].price;
+}
+
+/* May one more be bought there for pods of the kind, of the pool that takes any? */
+static bool may_buy(const struct round *r, struct kind *k, int group)
+{
+	k->lacks_money = k->lacks_money || (r->offered[group] > 0 && !can_pay(r, group));
+	return r->offered[group] > 0 && can_pay(r, group);
+}
+
+static void buy(struct round *r, int group, int machines)
+{
+	r->offered[group] -= machines;
+	r->money -= machines * r->cluster->groups[group].price;
+}
+
 /* As if those after the first `seats` had not sat down, and the nodes after the first `added` were not thought of. */
 static void stand_up(struct round *r, size_t seats, size_t added)
 {
@@ -164,7 +184,7 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 		const struct added *last = &r->added[--r->added_count];
 		fit_take_away(r->fit, last->node);
 		r->expected[last->node->group] += last->is_coming;
-		r->offered[last->node->group] += last->is_any;
+		buy(r, last->node->group, -(int)last->is_any);
 	}
 }
 
@@ -420,7 +440,7 @@ struct choice {
 };
 
 /* Beside others first. What a machine on its way will be like shows who sits down there first. */
-static struct fit_node *find_added(struct round *r, const struct pod *p, const struct kind *k, struct choice of,
+static struct fit_node *find_added(struct round *r, const struct pod *p, struct kind *k, struct choice of,
 				   bool is_coming)
 {
 	char unused[FIT_WHY_SIZE];
@@ -431,14 +451,14 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, const s
 			return a->node;
 	}
 	for (size_t i = 0; i < of.count; i++) {
-		bool may_open = is_coming ? r->expected[of.groups[i]] > 0 : !k->is_any || r->offered[of.groups[i]] > 0;
+		bool may_open = is_coming ? r->expected[of.groups[i]] > 0 : !k->is_any || may_buy(r, k, of.groups[i]);
 		struct fit_node *n = may_open ? open_node(r, of.groups[i], p, unused) : NULL;
 		if (n == NULL)
 			continue;
 		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof *r->added);
 		r->added[r->added_count++] = (struct added){ n, is_coming, !is_coming && k->is_any };
 		r->expected[n->group] -= is_coming;
-		r->offered[n->group] -= !is_coming && k->is_any;
+		buy(r, n->group, !is_coming && k->is_any);
 		return n;
 	}
 	return NULL;
@@ -447,7 +467,7 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, const s
 /* On no machine that might do while one can be had that does: not even on one that comes for others. */
 static struct fit_node *find_to_come(struct round *r, struct placed *w)
 {
-	const struct kind *k = w->kind;
+	struct kind *k = w->kind;
 	const struct choice choices[] = { { k->groups, k->sure_count },
 					  { k->groups + k->sure_count, k->group_count - k->sure_count } };
 	struct fit_node *n = NULL;
@@ -472,6 +492,23 @@ static bool fits_some(struct round *r, const struct pod *p, const struct kind *k
 	return false;
 }
 
+static void put_dollars(struct buf *out, int64_t micro)
+{
+	int64_t cents = (micro + 5000) / 10000;
+	buf_printf(out, "$%" PRId64 ".%02" PRId64, cents / 100, cents % 100);
+}
+
+static void put_budget(const struct round *r, int group, const char *pool, struct buf *out)
+{
+	buf_text(out, "where more machines at ");
+	put_dollars(out, r->cluster->groups[group].price);
+	buf_printf(out, " an hour are beyond the budget of WarmPool %s: ", pool);
+	put_dollars(out, r->cluster->budget - r->money);
+	buf_text(out, " of ");
+	put_dollars(out, r->cluster->budget);
+	buf_text(out, " an hour are spent");
+}
+
 /* Of groups that could hold it, and may not grow for it now. */
 static const char *say_stranded(const struct round *r, const struct kind *k)
 {
@@ -479,7 +516,9 @@ static const char *say_stranded(const struct round *r, const struct kind *k)
 	for (size_t i = 0; i < k->fitting_count && i < WHY_GROUPS; i++) {
 		const struct group_known *g = &r->cluster->groups[k->fitting[i]];
 		buf_printf(&out, "%sfits node group %s, ", i == 0 ? "" : "; ", g->name);
-		if (r->examples[k->fitting[i]].nodes < g->max)
+		if (k->lacks_money && r->offered[k->fitting[i]] > 0)
+			put_budget(r, k->fitting[i], r->cluster->pools[k->pool].name, &out);
+		else if (r->examples[k->fitting[i]].nodes < g->max)
 			buf_text(&out, "which can give it no machine now");
 		else
 			buf_printf(&out, "which has its most nodes, %" PRId64, g->max);
@@ -699,6 +738,15 @@ void cluster_offer(struct cluster *c, size_t group, int64_t machines)
 	struct group_known *g = &c->groups[group];
 	c->generation += g->offered != machines;
 	g->offered = machines;
+}
+
+bool cluster_offer_money(struct cluster *c, int64_t budget, int64_t left)
+{
+	bool is_new = c->budget != budget || c->money != left;
+	c->generation += is_new;
+	c->budget = budget;
+	c->money = left;
+	return is_new;
 }
 
 /* --- as it is told --- */

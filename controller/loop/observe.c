@@ -166,6 +166,40 @@ static bool is_closed(const struct controller *c, size_t pool, size_t position)
 	return false;
 }
 
+/* As the decision will see it. After the views of all pools. */
+static int64_t pool_billed(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	struct group_input *groups = arena_array(a, struct group_input, spec->group_count);
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		size_t group = spec->groups[i];
+		groups[i].billed_gpus_milli = billed(c, pool, i, &c->pools[pool]->view.groups[i]);
+		if (!takes_any(c, pool))
+			groups[i].standby = node_group_count(c->groups[group], MACHINE_STOPPED) *
+					    replicas_per_node(&fleet_of(c)->groups[group], spec);
+	}
+	return policy_billed(fleet_of(c), pool, groups);
+}
+
+/* What the budget of the pool that takes any leaves; whether that is news to the placement. */
+static bool offer_money(struct controller *c, struct arena *a)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	int64_t budget = 0, left = 0;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct pool_spec *spec = &fleet->pools[i];
+		if (!takes_any(c, i) || spec->budget_per_hour <= 0)
+			continue;
+		budget = left = spec->budget_per_hour;
+		for (size_t k = 0; k < fleet->pool_count; k++)
+			if (cost_is_one_budget(spec, &fleet->pools[k]))
+				left -= pool_billed(c, k, a);
+	}
+	return cluster_offer_money(c->cluster, budget, left);
+}
+
 /* Before the placement is looked at. */
 static void offer_machines(struct controller *c)
 {
@@ -376,6 +410,9 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
 		coming_drop_unusable(c, i);
 	}
+	bool is_offered_anew = offer_money(c, a);
+	for (size_t i = 0; is_offered_anew && i < fleet->pool_count; i++)
+		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		pools[i] = show(c, i, a);
 	return (struct snapshot){ .tick = c->tick.number,

@@ -11,8 +11,7 @@
 
 /* --- budgets --- */
 
-/* One budget. */
-static bool is_one_budget(const struct pool_spec *a, const struct pool_spec *b)
+bool cost_is_one_budget(const struct pool_spec *a, const struct pool_spec *b)
 {
 	return a == b || (a->budget_name[0] && !strcmp(a->budget_name, b->budget_name));
 }
@@ -23,7 +22,7 @@ static bool is_paid_by(const struct controller *c, size_t group, const struct po
 	const struct group_users *users = &fleet_of(c)->users[group];
 
 	for (size_t i = 0; i < users->count; i++)
-		if (!is_one_budget(own, &fleet_of(c)->pools[users->items[i].pool]))
+		if (!cost_is_one_budget(own, &fleet_of(c)->pools[users->items[i].pool]))
 			return false;
 	return users->count > 0;
 }
@@ -459,7 +458,7 @@ static int64_t money_left(const struct controller *c, size_t pool)
 	if (left <= 0)
 		return INT64_MAX;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (is_one_budget(spec, &fleet_of(c)->pools[i]))
+		if (cost_is_one_budget(spec, &fleet_of(c)->pools[i]))
 			left += c->pools[i]->fallback.price - c->plan.pools[i].decision.dollars_per_hour;
 	return left;
 }

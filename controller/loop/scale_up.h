@@ -39,6 +39,8 @@ size_t fallback_lost(struct controller *c, const struct node *n, bool starts_els
 /* Asks the next offerings for what was refused since the last tick. */
 extern const struct actor fallback_actor;
 
+/* Do both pools pay from one budget? */
+bool cost_is_one_budget(const struct pool_spec *a, const struct pool_spec *b);
 /* Machines more of the group, negative when there are too many, that the budgets of the manifest in force leave beside
  * what is asked of the clouds; INT64_MAX without a budget. */
 int64_t cost_budget_affordable(void *user, size_t group);

@@ -49,14 +49,14 @@ static void refuse_with_any(struct draft *d, const struct yaml_node *map, const 
 
 	buf_printf(&found, "%s with class any", key);
 	schema_find_key(d->findings, map, key, found.text,
-			"nodeGroups, scaleDown, leadTime, shrinkPriority, costLabels and mode beside it",
+			"nodeGroups, scaleDown, leadTime, budget, shrinkPriority, costLabels and mode beside it",
 			"delete it: what pods ask for and wait for is all that counts");
 }
 
 /* The API server fills in defaults: only what differs from them was meant. */
 static void check_any(struct draft *d, const struct spec_text *s)
 {
-	static const char *const own[] = { "objective", "violationCost", "lend", "budget", "share" };
+	static const char *const own[] = { "objective", "violationCost", "lend", "share" };
 	static const char *const of_workload[] = { "selector",	   "scaleTargetRef",  "warm",
 						   "maxSequences", "tokensPerSecond", "interTokenLatency" };
 	static const char *const of_signals[] = {

@@ -206,8 +206,8 @@ static const struct openapi_rule written_rules[] = {
 	  "violationCost stands in place of attainment, and at one place" },
 	{ "spec",
 	  "self.class != 'any' || !(has(self.objective) || has(self.violationCost) || has(self.lend) || "
-	  "has(self.budget) || has(self.share))",
-	  "objective, violationCost, lend, budget and share are not for class any" },
+	  "has(self.share))",
+	  "objective, violationCost, lend and share are not for class any" },
 	{ "spec",
 	  "self.class != 'any' || !(has(self.workload.selector) || has(self.workload.scaleTargetRef) || "
 	  "has(self.workload.warm) || has(self.workload.maxSequences) || has(self.workload.tokensPerSecond) || "

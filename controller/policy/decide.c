@@ -27,21 +27,25 @@ static int64_t standby_price(const struct group_spec *g)
 	return g->price_per_hour / 1000 * g->standby_price_ppm / 1000;
 }
 
-/* What the pool is billed per hour now. */
-static int64_t billed(const struct snapshot *s, size_t pool)
+int64_t policy_billed(const struct fleet_spec *fleet, size_t pool, const struct group_input *groups)
 {
-	const struct pool_spec *spec = &s->fleet->pools[pool];
+	const struct pool_spec *spec = &fleet->pools[pool];
 	int64_t cost = 0;
 
 	for (size_t i = 0; i < spec->group_count; i++) {
-		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
-		const struct group_input *in = &s->pools[pool].groups[i];
+		const struct group_spec *g = &fleet->groups[spec->groups[i]];
+		const struct group_input *in = &groups[i];
 		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
 		cost += in->billed_gpus_milli * (g->price_per_hour / (g->gpus_per_node > 0 ? g->gpus_per_node : 1)) /
 			1000;
 		cost += (in->standby + each - 1) / each * standby_price(g);
 	}
 	return cost;
+}
+
+static int64_t billed(const struct snapshot *s, size_t pool)
+{
+	return policy_billed(s->fleet, pool, s->pools[pool].groups);
 }
 
 /* What it is billed once the plan is carried out and what drains has gone. */
@@ -114,8 +118,10 @@ static const struct pool_spec **sorted(const struct fleet_spec *fleet, int (*ord
 
 /* What one pool, or all that share a name, may spend. */
 struct budget {
-	int64_t left;		      /* micro-dollars an hour */
-	const struct pool_spec *last; /* of those that have a replica the one that gives back first; NULL: none has */
+	int64_t left; /* micro-dollars an hour */
+	/* Of those that have a replica the one that gives back first; NULL: none has. Never of class any: its pods
+	 * would have to move. */
+	const struct pool_spec *last;
 };
 
 /* One per pool; equal pointers where a budget is shared. */
@@ -132,7 +138,8 @@ static struct budget **open_budgets(const struct snapshot *s, struct arena *a)
 			b->left = order[i]->budget_per_hour;
 		}
 		b->left -= billed(s, pool);
-		if (s->pools[pool].input.ready > 0 && (!b->last || comes_before(b->last, order[i])))
+		if (order[i]->class != CLASS_ANY && s->pools[pool].input.ready > 0 &&
+		    (!b->last || comes_before(b->last, order[i])))
 			b->last = order[i];
 		budgets[pool] = b;
 	}
@@ -652,6 +659,7 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->lead_cold_p50 = milli(l->cold.p50);
 	d->lead_cold_p95 = milli(l->cold.p95);
 	d->lead_samples = p->lead.samples;
+	d->budget_per_hour = spec->budget_per_hour;
 	if (spec->class == CLASS_ANY) { /* nothing is promised, and no rule decides */
 		d->rule = d->cheaper_rule = d->dearer_rule = d->objective_ppm = d->own_share_ppm = ABSENT;
 		d->target_ppm = d->sunk_ppm = d->deadline_need_milli = d->tier_saving_permille = ABSENT;
@@ -670,5 +678,4 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->floor = w->floor;
 	d->unwished = w->unwished;
 	d->wish_cut_by = (int64_t)w->wish_cut_by;
-	d->budget_per_hour = spec->budget_per_hour;
 }

@@ -39,6 +39,9 @@ uint64_t policy_state_layout(void);
  */
 struct plan policy_decide(const struct snapshot *s, struct policy_state *m, struct arena *a);
 
+/* What the pool is billed for an hour, by what its node groups tell. */
+int64_t policy_billed(const struct fleet_spec *fleet, size_t pool, const struct group_input *groups);
+
 /* The group's cloud was found to have no standby tier (EVENT_STANDBY). */
 bool policy_lacks_standby(const struct policy_state *m, size_t group);
 

@@ -456,6 +456,46 @@ static void who_waits_for_the_rest_of_its_gang_is_served(void **state)
 	}
 }
 
+/* What it took in thought, and left again, is not what it lacks. */
+static void a_gang_is_told_what_it_lacks(void **state)
+{
+	static const int groups[] = { 0 };
+	static const struct {
+		int64_t offered, money; /* machines, dollars */
+		const char *full;
+	} cases[] = {
+		{ 2, 8, "fits node group g5, which can give it no machine now" },
+		{ 9, 2,
+		  "fits node group g5, where more machines at $1.00 an hour are beyond the budget of WarmPool any: "
+		  "$6.00 of $8.00 an hour are spent" },
+	};
+	struct cluster_group group = group_named("g5", 1, 10);
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+
+	(void)state;
+	group.price = 1000000;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		size_t count = 0;
+
+		cluster_set_fleet(c, &pool, 1, &group, 1);
+		cluster_offer(c, 0, cases[i].offered);
+		cluster_offer_money(c, 8000000, cases[i].money * 1000000);
+		for (int k = 0; k < 3; k++)
+			see_pod(c, k, OF_GANG("three", "3"));
+		const struct pod_note *notes = cluster_pod_notes(c, &a, &count);
+		assert_int_equal(count, 3);
+		assert_string_equal(notes[0].text, cases[i].full);
+		cluster_free(c);
+	}
+}
+
 /* Pods that Kueue holds back exist, and are nobody's demand until they are let go. */
 static void gated_pods_wait(void **state)
 {
@@ -487,6 +527,7 @@ int main(void)
 		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
 		cmocka_unit_test(a_gang_that_finds_no_place_leaves_its_nodes_to_the_next),
 		cmocka_unit_test(who_waits_for_the_rest_of_its_gang_is_served),
+		cmocka_unit_test(a_gang_is_told_what_it_lacks),
 		cmocka_unit_test(gated_pods_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

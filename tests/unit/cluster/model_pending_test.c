@@ -411,6 +411,87 @@ static void the_pool_that_takes_any_gets_the_cheapest_machines(void **state)
 	}
 }
 
+/* A g5 costs $1, a p5 $6: machines are bought by turn as far as the money goes. */
+static void the_budget_is_shared_by_turn(void **state)
+{
+	static const int both[] = { 1, 0 };
+	static const struct {
+		int gpus[4];
+		int64_t budget, left, lacking[2], stranded; /* dollars; of g5 and p5; GPUs */
+		const char *full;
+	} cases[] = {
+		{ { 1, 1, 8 }, 8, 8, { 2, 1 }, 0, NULL },
+		{ { 1, 1, 8 },
+		  8,
+		  7,
+		  { 2, 0 },
+		  8,
+		  "fits node group p5, where more machines at $6.00 an hour are beyond the "
+		  "budget of WarmPool any: $3.00 of $8.00 an hour are spent" },
+		{ { 1, 8, 1 },
+		  8,
+		  6,
+		  { 2, 0 },
+		  8,
+		  "fits node group p5, where more machines at $6.00 an hour are beyond the "
+		  "budget of WarmPool any: $4.00 of $8.00 an hour are spent" },
+		{ { 8, 1, 1 },
+		  8,
+		  7,
+		  { 1, 1 },
+		  1,
+		  "fits node group g5, where more machines at $1.00 an hour are beyond the "
+		  "budget of WarmPool any: $8.00 of $8.00 an hour are spent; fits node "
+		  "group p5, where more machines at $6.00 an hour are beyond the budget of "
+		  "WarmPool any: $8.00 of $8.00 an hour are spent" },
+		{ { 8 },
+		  8,
+		  -2,
+		  { 0, 0 },
+		  8,
+		  "fits node group p5, where more machines at $6.00 an hour are beyond the budget of "
+		  "WarmPool any: $10.00 of $8.00 an hour are spent" },
+		{ { 8, 8 }, 0, 0, { 0, 2 }, 0, NULL },
+	};
+	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = both,
+					   .group_count = 2,
+					   .takes_any = true };
+
+	(void)state;
+	fleet[0].price = 1000000;
+	fleet[1].price = 6000000;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		const char *full = NULL;
+		size_t count = 0;
+		cluster_set_fleet(c, &pool, 1, fleet, 2);
+		for (size_t k = 0; k < 4 && cases[i].gpus[k]; k++)
+			see_asking(c, k, cases[i].gpus[k], 0);
+		cluster_offer(c, 0, 9);
+		cluster_offer(c, 1, 9);
+		assert_int_equal(cluster_offer_money(c, cases[i].budget * 1000000, cases[i].left * 1000000),
+				 cases[i].budget > 0);
+		assert_false(cluster_offer_money(c, cases[i].budget * 1000000, cases[i].left * 1000000));
+		const struct pool_view v = cluster_pool_view(c, 0, &a);
+		assert_int_equal(v.groups[1].lacking_nodes, cases[i].lacking[0]);
+		assert_int_equal(v.groups[0].lacking_nodes, cases[i].lacking[1]);
+		assert_int_equal(v.stranded_milli, cases[i].stranded * 1000);
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		for (size_t k = 0; k < count; k++)
+			full = shapes[k].is_stranded ? shapes[k].full : full;
+		if (cases[i].full == NULL)
+			assert_null(full);
+		else
+			assert_string_equal(full, cases[i].full);
+		cluster_free(c);
+	}
+}
+
 /* Of groups never seen only what is told is sure: a group of which the labels are known goes before a cheaper one of
  * which they are guessed, and nobody who wants them sits down on the other's machine. */
 static void what_is_told_goes_before_what_may_be(void **state)
@@ -630,6 +711,7 @@ int main(void)
 		cmocka_unit_test(pods_of_no_pool_are_told_of),
 		cmocka_unit_test(devices_of_other_names_are_bought),
 		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
+		cmocka_unit_test(the_budget_is_shared_by_turn),
 		cmocka_unit_test(expendable_pods_ask_for_no_machine),
 		cmocka_unit_test(a_nominated_pod_waits_for_its_node),
 		cmocka_unit_test(what_is_told_goes_before_what_may_be),

@@ -343,7 +343,8 @@ static void the_default_pool(void **state)
 	static const struct mistake cases[] = {
 		{ HEAD "  class: any\n" GOAL GROUP, 6, 14, "spec.objective", "objective" BESIDE },
 		{ ANY "  violationCost: 0.01\n", 7, 18, "spec.violationCost", "violationCost" BESIDE },
-		{ ANY "  budget: { dollarsPerHour: 5 }\n", 7, 11, "spec.budget", "budget" BESIDE },
+		{ ANY "  budget: { dollarsPerHour: 0.5 }\n", 7, 29, "spec.budget.dollarsPerHour",
+		  "the price of one node" },
 		{ ANY "  lend: { to: [ batch ] }\n", 7, 9, "spec.lend", "lend" BESIDE },
 		{ ANY "  headroom: { min: 1 }\n", 7, 13, "spec.headroom", "headroom" BESIDE },
 		{ ANY "  workload: { selector: { matchLabels: { a: b } } }\n", 7, 25, "spec.workload.selector",

@@ -76,6 +76,43 @@ static void with_less_than_all_of_it_nothing_is_bought(void **state)
 	toy_end(&t);
 }
 
+/* A dollar an hour and a half dollar more in the second group: all or nothing, and never beyond the budget. */
+static void the_budget_binds(void **state)
+{
+	static const struct {
+		int64_t billed, lacking[2], stranded; /* dollars; machines; GPUs */
+		int64_t cold[2];
+		enum limit by;
+	} cases[] = {
+		{ 0, { 2, 2 }, 0, { 2, 16 }, LIMIT_PODS },  { 0, { 2, 2 }, 8, { 2, 16 }, LIMIT_BUDGET },
+		{ 1, { 2, 2 }, 0, { 0, 0 }, LIMIT_BUDGET }, { 4, { 1, 0 }, 0, { 1, 0 }, LIMIT_PODS },
+		{ 5, { 0, 0 }, 1, { 0, 0 }, LIMIT_BUDGET }, { 9, { 0, 0 }, 0, { 0, 0 }, LIMIT_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (millis interval = 0; interval <= TICK; interval += TICK) {
+			struct toy t;
+			begin(&t);
+			t.groups[0].max_nodes = 20;
+			t.pool.budget_per_hour = 5000000;
+			t.inputs[0] = (struct group_input){ .billed_gpus_milli = cases[i].billed * 1000,
+							    .ready = cases[i].billed,
+							    .nodes = cases[i].billed,
+							    .lacking_nodes = cases[i].lacking[0] };
+			t.inputs[1].lacking_nodes = cases[i].lacking[1];
+			t.seen.input.stranded_gpus = cases[i].stranded;
+			t.seen.input.ready = cases[i].billed;
+			const struct pool_plan *p = decide(&t, interval);
+			if (p->groups[0].cold != cases[i].cold[0] || p->groups[1].cold != cases[i].cold[1] ||
+			    p->decision.held_by != cases[i].by || p->groups[0].release > 0)
+				fail_msg("case %zu: %lld and %lld, held by %s", i, (long long)p->groups[0].cold,
+					 (long long)p->groups[1].cold, limit_name((enum limit)p->decision.held_by));
+			assert_int_equal(p->decision.budget_per_hour, 5000000);
+			toy_end(&t);
+		}
+}
+
 static void a_refusal_closes_the_group(void **state)
 {
 	struct toy t;
@@ -212,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machines_that_pods_need_are_bought_at_a_tick_and_between),
 		cmocka_unit_test(with_less_than_all_of_it_nothing_is_bought),
+		cmocka_unit_test(the_budget_binds),
 		cmocka_unit_test(a_refusal_closes_the_group),
 		cmocka_unit_test(a_group_that_came_to_nothing_is_asked_again_for_all),
 		cmocka_unit_test(what_may_not_grow_is_wished_and_told),

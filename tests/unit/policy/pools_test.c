@@ -305,6 +305,32 @@ static void an_overdrawn_budget_is_given_back_by_the_pool_that_shrinks_first(voi
 	end(&w);
 }
 
+/* Its pods would have to move. */
+static void the_pool_that_takes_any_gives_nothing_back_for_a_budget(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	for (int i = 0; i < POOLS; i++) {
+		w.pools[i].budget_per_hour = 4000000;
+		w.pools[i].budget_name = "team";
+		w.pools[i].shrink_priority = i;
+	}
+	w.pools[1].class = CLASS_ANY;
+	w.memory = policy_state_new(&w.fleet);
+	struct plan p = { 0 };
+	for (int i = 0; i < 60; i++) {
+		see(&w, 0, 3, 300, 0);
+		see(&w, 1, 3, 300, 0);
+		p = decide(&w, 6);
+	}
+	assert_int_equal(p.pools[1].groups[0].release, 0);
+	assert_in_range(p.pools[0].groups[0].release, 2, 3);
+	assert_int_equal(p.pools[0].decision.held_by, LIMIT_BUDGET);
+	end(&w);
+}
+
 static void surplus_goes_to_the_pool_that_borrows(void **state)
 {
 	struct world w;
@@ -458,6 +484,7 @@ int main(void)
 		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
 		cmocka_unit_test(pools_of_equal_priority_do_not_spend_the_same_dollar),
 		cmocka_unit_test(an_overdrawn_budget_is_given_back_by_the_pool_that_shrinks_first),
+		cmocka_unit_test(the_pool_that_takes_any_gives_nothing_back_for_a_budget),
 		cmocka_unit_test(surplus_goes_to_the_pool_that_borrows),
 		cmocka_unit_test(one_blind_pool_does_not_hold_up_the_other),
 		cmocka_unit_test(a_tight_group_is_shared_by_need),
