@@ -313,6 +313,8 @@ both refused 'a budget of two names' "$O, $G, budget: { dollarsPerHour: 1, name:
 both refused 'a budget below min' "$O, nodeGroups: [ { name: a, min: 3, pricePerHour: 2 } ], budget: { dollarsPerHour: 5 }"
 both accepted 'a budget of just min' "$O, nodeGroups: [ { name: a, min: 3, pricePerHour: 0.1 } ], budget: { dollarsPerHour: 0.3 }"
 both alone 'a budget below one node' "$O, nodeGroups: [ { name: a, pricePerHour: 9 } ], budget: { dollarsPerHour: 5 }"
+both accepted 'a budget of the default pool' "class: any, $G, budget: { dollarsPerHour: 200, name: team }"
+both refused 'an objective of the default pool' "class: any, $O, $G"
 
 named accepted chat-2
 named refused Chat
