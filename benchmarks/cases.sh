@@ -51,7 +51,7 @@ run() {
 	# Scored after the first day, of a case shorter than two days after its first tenth.
 	local warm_up=86400
 	[ "$length" -ge 172800 ] || warm_up=$((length / 10))
-	"$preheat" simulate -f "$out/pool.yaml" --trace "$file" --scale "$k" ${jitter[@]+"${jitter[@]}"} \
+	"$preheat" simulate --draws 1 -f "$out/pool.yaml" --trace "$file" --scale "$k" ${jitter[@]+"${jitter[@]}"} \
 		${world[@]+"${world[@]}"} --warm-up "${warm_up}s" ${compare[@]+"${compare[@]}"} --out "$out/run" --force \
 		>"$out/printed" 2>"$out/errors" || { cat "$out/errors" >&2; return 1; }
 	"$preheat" replay --db "$out/run/history.db" >"$out/replayed" || true

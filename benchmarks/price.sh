@@ -16,7 +16,7 @@ mkdir -p "$results"
 # simulate_at CASE FILE K HALF ATTAINMENT JITTER...: scored on the second half
 simulate_at() {
 	pool_manifest 700 380 650 0 | sed "s/attainment: 99%/attainment: $5%/" >"$results/pool.yaml"
-	"$preheat" simulate -f "$results/pool.yaml" --trace "$traces/$2" --scale "$3" "${@:6}" --warm-up "${4}s" \
+	"$preheat" simulate --draws 1 -f "$results/pool.yaml" --trace "$traces/$2" --scale "$3" "${@:6}" --warm-up "${4}s" \
 		--out "$results/$1-$5" --force >/dev/null 2>&1
 }
 

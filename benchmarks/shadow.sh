@@ -20,7 +20,7 @@ row() {
 	read -r file k length < <(jq -r --arg c "$case" '.cases[] | select(.case == $c)
 		| [.files.bins // .files.requests, .k, .length_s] | join(" ")' "$traces/cases.json")
 	[ "$k" -le 6 ] || jitter=(--jitter)
-	"$preheat" simulate -f "$results/pool.yaml" --trace "$traces/$file" --scale "$k" ${jitter[@]+"${jitter[@]}"} \
+	"$preheat" simulate --draws 1 -f "$results/pool.yaml" --trace "$traces/$file" --scale "$k" ${jitter[@]+"${jitter[@]}"} \
 		--policy "preheat:rule=$rule" --out "$results/run" --force >/dev/null 2>&1
 	"$preheat" explain --db "$results/run/history.db" --tick $((length / 15 - 1)) --output json |
 		jq -r --arg case "$case" --slurpfile real "$results/run/summary.json" '

@@ -13,6 +13,6 @@ year_of_history() {
 				'NR == 1 { if (!from) print; next } { $1 += from; print }'
 	done >"$folder/trace.csv"
 	pool_manifest 60 380 650 10 >"$folder/pool.yaml"
-	"$preheat" simulate -f "$folder/pool.yaml" --trace "$folder/trace.csv" --out "$folder/out" --force >/dev/null 2>&1
+	"$preheat" simulate --draws 1 -f "$folder/pool.yaml" --trace "$folder/trace.csv" --out "$folder/out" --force >/dev/null 2>&1
 	rm "$folder/trace.csv"
 }

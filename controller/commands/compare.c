@@ -4,19 +4,22 @@
 #include "base/terminal.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "base/workers.h"
+#include "controller/commands/runs.h"
+#include "controller/report/verdict.h"
+#include "controller/simulation/draws.h"
 #include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/world.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char *name(void *user, size_t job);
-
 static void put_score(const struct score *s, struct buf *out)
 {
 	buf_printf(out, "\"requests\": %" PRId64 ", \"late\": %" PRId64 ", \"late_share\": %.8f, ", s->requests,
 		   s->late, score_late_share(s));
+	buf_printf(out, "\"draws\": %" PRId64 ", \"draws_met\": %" PRId64 ", \"late_share_least\": %.8f, ", s->draws,
+		   s->draws_met, s->late_least);
+	buf_printf(out, "\"late_share_most\": %.8f, ", s->late_most);
 	buf_text(out, "\"wait_p50_s\": ");
 	score_write_wait(s, s->wait_p50, out);
 	buf_text(out, ", \"wait_p99_s\": ");
@@ -57,7 +60,7 @@ static void put_marks(const struct compare_result *r, size_t pool, long row, con
 
 	buf_printf(out, ", \"is_default\": %s, \"uses_standby\": %s, \"uses_lent\": %s", yes(c->is_default),
 		   yes(c->uses_standby), yes(c->uses_lent));
-	buf_printf(out, ", \"meets_objective\": %s", yes((double)s->late * 1e6 <= (double)ppm * (double)s->requests));
+	buf_printf(out, ", \"meets_objective\": %s", yes(score_keeps(s, ppm)));
 	if (!c->is_rival)
 		return;
 	if (c->team && c->team_pool == pool) {
@@ -118,6 +121,7 @@ static const struct table_column columns[] = {
 	{ .name = "policy" },
 	{ .name = "chosen" },
 	{ .name = "late", .is_right = true },
+	{ .name = "draws", .is_right = true },
 	{ .name = "met" },
 	{ .name = "gpu_hours", .title = "GPU HOURS", .is_right = true },
 	{ .name = "dollars", .is_right = true },
@@ -164,13 +168,12 @@ static void add_row(const struct sheet *s, long row, const char *chosen)
 		return;
 	const struct compare_row *c = &s->result->comparison.rows[row];
 	const struct score *score = score_of(s, (size_t)row);
-	bool is_met = (double)score->late * 1e6 <= (double)s->spec->objective_late_ppm * (double)score->requests;
 
 	table_text(t, c->team ? "yours" : c->policy);
 	table_text(t, chosen);
 	table_text(t, human_share(score_late_share(score)).text);
-	table_text(t, is_met ? "yes" : "NO");
-	table_style(t, is_met ? STYLE_GOOD : STYLE_BAD);
+	verdict_put_range(t, score);
+	verdict_put_met(t, score, s->spec->objective_late_ppm);
 	table_decimal(t, score_gpu_hours(score), 1);
 	table_text(t, human_dollars(score_dollars(score)).text);
 	table_count(t, score->starts);
@@ -196,37 +199,62 @@ static long default_row(const struct comparison *c, const char *policy)
 	return NO_ROW;
 }
 
+struct choice {
+	long row;
+	const char *word;
+};
+
+/* The rows of a family that are shown, some of them perhaps NO_ROW. */
+struct choices {
+	struct choice list[5];
+	size_t count;
+};
+
+static void choose(struct choices *c, long row, const char *word)
+{
+	c->list[c->count++] = (struct choice){ row, word };
+}
+
 /* As somebody would tune it: on what came before the scored part. */
-static void put_first_choice(const struct sheet *s, const char *policy)
+static void choose_first(const struct sheet *s, const char *policy, struct choices *out)
 {
 	const struct comparison *c = &s->result->comparison;
 	struct compare_filter all = { policy, false }, hot = { policy, true };
-	millis tuned = s->result->setup->simulation->warm_up;
 	long any = compare_first_choice(c, s->pool, &all, s->spec->objective_late_ppm);
 	long only_hot = compare_first_choice(c, s->pool, &hot, s->spec->objective_late_ppm);
 
-	if (!tuned)
+	if (!s->result->setup->simulation->warm_up)
 		return;
 	if (any != only_hot)
-		add_row(s, only_hot, "tuned, hot");
-	add_row(s, any, any == only_hot ? "tuned" : "tuned, tiers");
+		choose(out, only_hot, "tuned, hot");
+	choose(out, any, any == only_hot ? "tuned" : "tuned, tiers");
 }
 
-static void put_family(const struct sheet *s, const char *policy)
+static struct choices choices_of(const struct sheet *s, const char *policy)
 {
 	const struct comparison *c = &s->result->comparison;
 	struct compare_filter all = { policy, false }, hot = { policy, true };
+	struct choices chosen = { 0 };
 	int64_t ppm = s->spec->objective_late_ppm;
 	long best = compare_cheapest(c, s->pool, &all, ppm, false),
 	     best_hot = compare_cheapest(c, s->pool, &hot, ppm, false);
 
 	if (best == NO_ROW)
-		add_row(s, compare_least_late(c, s->pool, &all, false), "least late");
+		choose(&chosen, compare_least_late(c, s->pool, &all, false), "least late");
 	else if (best != best_hot)
-		add_row(s, best_hot, "cheapest, hot");
-	add_row(s, best, best == best_hot ? "cheapest" : "cheapest, tiers");
-	put_first_choice(s, policy);
-	add_row(s, default_row(c, policy), "default");
+		choose(&chosen, best_hot, "cheapest, hot");
+	choose(&chosen, best, best == best_hot ? "cheapest" : "cheapest, tiers");
+	choose_first(s, policy, &chosen);
+	choose(&chosen, default_row(c, policy), "default");
+	return chosen;
+}
+
+static void put_family(const struct sheet *s, const char *policy)
+{
+	const struct choices chosen = choices_of(s, policy);
+
+	for (size_t i = 0; i < chosen.count; i++)
+		add_row(s, chosen.list[i].row, chosen.list[i].word);
 }
 
 static void add_oracle(const struct sheet *s)
@@ -238,6 +266,7 @@ static void add_oracle(const struct sheet *s)
 	table_text(t, "oracle");
 	table_text(t, "bound");
 	table_text(t, human_share(b->late_share).text);
+	table_absent(t);
 	table_absent(t);
 	table_decimal(t, hours, 1);
 	table_absent(t);
@@ -297,6 +326,12 @@ void compare_print(const struct compare_result *r, FILE *out)
 	      "in the warm-up, as somebody would choose after the first day. default: as documented "
 	      "(docs/simulator.md).\n",
 	      out);
+	if (r->setup->draws > 1)
+		fprintf(out,
+			"Each row is the mean of the same %zu draws of chance; DRAWS is late in the best and in the "
+			"worst of them;\n%zu/%zu in MET: met in so many of them. The sweep, to choose from, is of the "
+			"first draw.\n",
+			r->setup->draws, r->setup->draws - 1, r->setup->draws);
 }
 
 /* "hpa + standby": rivals with stopped or lent machines are another family to whoever reads the chart. */
@@ -325,7 +360,8 @@ void compare_report(const struct compare_result *r, struct report *report)
 									 .setting = row->setting,
 									 .dollars = score_dollars(s),
 									 .gpu_hours = score_gpu_hours(s),
-									 .late_share = score_late_share(s) });
+									 .late_share = score_late_share(s),
+									 .draws = s->draws });
 		}
 	}
 }
@@ -341,7 +377,9 @@ struct sweep_run {
 	const struct compare_setup *setup;
 	struct job *jobs;
 	size_t count, pools;
-	struct progress *progress;
+	struct pool_score *scores; /* as many a job as there are pools: of the first draw, or the mean of all */
+	bool *is_done, *is_drawn;  /* a job each: it ran once; it ran in all draws */
+	bool is_stopped;
 };
 
 static size_t pool_count(const struct compare_setup *s)
@@ -435,46 +473,7 @@ static void plan_jobs(struct sweep_run *run, const struct rival_scale *scale, st
 	}
 }
 
-static bool work(void *user, size_t job, void *answer, struct error *e)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	const struct sweep_run *run = user;
-	struct simulation s = *run->setup->simulation;
-	struct run_result result;
-
-	s.policy = run->jobs[job].policy;
-	s.setting = run->jobs[job].setting.text;
-	s.observers = NULL;
-	s.observer_count = 0;
-	if (!simulate(&s, &a, &result, e))
-		return false;
-	for (size_t i = 0; i < run->pools; i++) {
-		/* Classes live in this process only. */
-		result.pools[i].classes = NULL;
-		result.pools[i].class_count = 0;
-	}
-	memcpy(answer, result.pools, run->pools * sizeof *result.pools);
-	return true;
-}
-
-static const char *name(void *user, size_t job)
-{
-	static char text[200];
-	const struct sweep_run *run = user;
-
-	snprintf(text, sizeof text, "%s %s", run->jobs[job].policy->name, run->jobs[job].setting.text);
-	return text;
-}
-
-static void show(void *user, size_t count)
-{
-	struct sweep_run *run = user;
-
-	progress_show(run->progress, (int64_t)count);
-}
-
-static struct compare_row *collect(const struct sweep_run *run, const struct pool_score *scores, const bool *is_done,
-				   struct arena *a, size_t *count)
+static struct compare_row *collect(const struct sweep_run *run, struct arena *a, size_t *count)
 {
 	struct compare_row *rows = arena_array(a, struct compare_row, run->count + 1);
 	const struct simulation *s = run->setup->simulation;
@@ -486,7 +485,7 @@ static struct compare_row *collect(const struct sweep_run *run, const struct poo
 	for (size_t i = 0; i < run->count; i++) {
 		const struct job *j = &run->jobs[i];
 
-		if (is_done[i])
+		if (run->is_done[i])
 			rows[(*count)++] = (struct compare_row){ .policy = j->policy->name,
 								 .setting = j->setting.text,
 								 .is_rival = true,
@@ -495,7 +494,7 @@ static struct compare_row *collect(const struct sweep_run *run, const struct poo
 								 .uses_lent = j->setting.uses_lent,
 								 .team = j->team ? j->team->label : NULL,
 								 .team_pool = j->team ? j->team->pool : 0,
-								 .pools = &scores[i * run->pools] };
+								 .pools = &run->scores[i * run->pools] };
 	}
 	return rows;
 }
@@ -517,6 +516,120 @@ static struct oracle_bound *ask_oracle(const struct compare_setup *s, const stru
 	return bounds;
 }
 
+/* Every setting once, in the first draw. */
+static bool sweep(struct sweep_run *run, struct arena *a, struct error *e)
+{
+	struct run_job *jobs = arena_array(a, struct run_job, run->count + 1);
+	const struct runs all = { run->setup->simulation, jobs, run->count, "comparing", "runs" };
+
+	run->scores = arena_array(a, struct pool_score, run->count * run->pools + 1);
+	run->is_done = arena_array(a, bool, run->count + 1);
+	run->is_drawn = arena_array(a, bool, run->count + 1);
+	for (size_t i = 0; i < run->count; i++)
+		jobs[i] = (struct run_job){ run->jobs[i].policy, run->jobs[i].setting.text, 0 };
+	if (!runs_make(&all, run->scores, run->is_done, e))
+		return false;
+	for (size_t i = 0; i < run->count; i++)
+		run->is_stopped |= !run->is_done[i];
+	return true;
+}
+
+static void want(const struct sweep_run *run, long row, bool *is_wanted)
+{
+	if (row > 0 && !run->is_drawn[row - 1])
+		is_wanted[row - 1] = true;
+}
+
+/* Those between which the frontier is read at Preheat's late share. */
+static void want_frontier(const struct sweep_run *run, const struct sheet *s, struct arena *a, bool *is_wanted)
+{
+	const struct compare_point *points;
+	struct compare_filter all = { NULL, false };
+	size_t count = compare_frontier(&s->result->comparison, s->pool, &all, a, &points), i = 0;
+	double late = score_late_share(score_of(s, 0));
+
+	while (i < count && points[i].late_share < late)
+		i++;
+	if (i < count)
+		want(run, (long)points[i].row, is_wanted);
+	if (i > 0)
+		want(run, (long)points[i - 1].row, is_wanted);
+}
+
+/* The rows that are shown as they now stand, as far as they ran in one draw only; all settings were swept, so that row
+ * i is of job i - 1. */
+static size_t want_chosen(const struct sweep_run *run, const struct compare_result *r, struct arena *a, bool *is_wanted)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->comparison.row_count; i++)
+		if (r->comparison.rows[i].team)
+			want(run, (long)i, is_wanted);
+	for (size_t pool = 0; pool < run->pools; pool++) {
+		const struct sheet s = { r, &run->setup->simulation->world.fleet->pools[pool], pool, NULL };
+
+		for (size_t i = 0; i < rival_count(); i++) {
+			const struct choices chosen = choices_of(&s, rival_at(i)->name);
+			for (size_t k = 0; k < chosen.count; k++)
+				want(run, chosen.list[k].row, is_wanted);
+		}
+		want_frontier(run, &s, a, is_wanted);
+	}
+	for (size_t i = 0; i < run->count; i++)
+		count += is_wanted[i];
+	return count;
+}
+
+/* One job in all draws: its mean takes the place of the first. */
+static void take_draws(struct sweep_run *run, size_t job, const struct pool_score *more, size_t count, struct arena *a)
+{
+	struct pool_score *draws = arena_array(a, struct pool_score, (count + 1) * run->pools);
+	struct pool_score *first = &run->scores[job * run->pools];
+
+	memcpy(draws, first, run->pools * sizeof *draws);
+	memcpy(draws + run->pools, more, count * run->pools * sizeof *draws);
+	draws_mean(draws, count + 1, run->pools, first);
+	run->is_drawn[job] = true;
+}
+
+static bool draw_wanted(struct sweep_run *run, const bool *is_wanted, size_t wanted, struct arena *a, struct error *e)
+{
+	size_t more = run->setup->draws - 1, count = 0;
+	struct run_job *jobs = arena_array(a, struct run_job, wanted * more);
+	struct pool_score *scores = arena_array(a, struct pool_score, wanted * more * run->pools);
+	bool *is_done = arena_array(a, bool, wanted *more);
+	const struct runs draws = { run->setup->simulation, jobs, wanted * more, "comparing", "more draws" };
+
+	for (size_t i = 0; i < run->count; i++)
+		for (size_t k = 0; is_wanted[i] && k < more; k++)
+			jobs[count++] = (struct run_job){ run->jobs[i].policy, run->jobs[i].setting.text, k + 1 };
+	if (!runs_make(&draws, scores, is_done, e))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		run->is_stopped |= !is_done[i];
+	count = 0;
+	for (size_t i = 0; i < run->count && !run->is_stopped; i++)
+		if (is_wanted[i])
+			take_draws(run, i, &scores[more * run->pools * count++], more, a);
+	return true;
+}
+
+/* What is chosen in one draw may not be in the mean: all that is chosen in the end has run in every draw. */
+static bool draw_chosen(struct sweep_run *run, const struct compare_result *r, struct error *e)
+{
+	while (!run->is_stopped && run->setup->draws > 1) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		bool *is_wanted = arena_array(&a, bool, run->count + 1);
+		size_t wanted = want_chosen(run, r, &a, is_wanted);
+
+		if (!wanted)
+			break;
+		if (!draw_wanted(run, is_wanted, wanted, &a, e))
+			return false;
+	}
+	return true;
+}
+
 bool compare_run(const struct compare_setup *setup, struct arena *a, struct compare_result *out, struct error *e)
 {
 	struct sweep_run run = { .setup = setup, .pools = pool_count(setup) };
@@ -526,26 +639,14 @@ bool compare_run(const struct compare_setup *setup, struct arena *a, struct comp
 		loads[i] = load_in(setup, i, a);
 	struct rival_scale scale = scale_of(setup, loads);
 	plan_jobs(&run, &scale, a);
-	struct progress progress = progress_start("comparing", "runs", (int64_t)run.count);
-	struct pool_score *scores = arena_array(a, struct pool_score, run.count * run.pools + 1);
-	bool *is_done = arena_array(a, bool, run.count + 1);
-	struct workers workers = { .jobs = run.count,
-				   .answer_size = run.pools * sizeof *scores,
-				   .work = work,
-				   .name = name,
-				   .done = show,
-				   .user = &run,
-				   .stop = setup->simulation->stop };
-
-	run.progress = &progress;
-	bool ok = workers_run(&workers, scores, is_done, e);
-	progress_end(&progress);
-	if (!ok)
+	if (!sweep(&run, a, e))
 		return error_wrap(e, "--compare");
 	*out = (struct compare_result){ .setup = setup };
-	out->comparison.rows = collect(&run, scores, is_done, a, &out->comparison.row_count);
+	out->comparison.rows = collect(&run, a, &out->comparison.row_count);
 	out->comparison.pool_count = run.pools;
-	out->comparison.is_stopped = out->comparison.row_count < run.count + 1;
+	if (!draw_chosen(&run, out, e))
+		return error_wrap(e, "--compare");
+	out->comparison.is_stopped = run.is_stopped;
 	out->oracles = ask_oracle(setup, loads, a);
 	return true;
 }

@@ -15,6 +15,7 @@ struct compare_setup {
 	/* World, warm-up and stop flag; policy and setting as Preheat ran. Its observers are not called. */
 	const struct simulation *simulation;
 	const struct run_result *ours;	    /* Preheat's own result */
+	size_t draws;			    /* that it is the mean of; what is chosen runs in as many */
 	const char *rivals;		    /* "hpa,kpa"; NULL: all */
 	const struct team_autoscaler *team; /* run beside the sweeps, each for its pool */
 	size_t team_count;

@@ -200,11 +200,21 @@ static void say_cost(const struct yaml_node *map)
 	printf(" with %s late", human_share(number(map, "late_share")).text);
 }
 
-/* A row of the comparison, where its objective is known to be missed. */
+/* A row of the comparison, where its objective is known to be missed, or met by chance only. */
 static void say_row(const struct yaml_node *row)
 {
+	const struct yaml_node *scored = yaml_child(row, "scored");
+	double draws = number(scored, "draws"), met = number(scored, "draws_met");
+	bool is_met = is_true(row, "meets_objective"), is_split = met > 0 && met < draws;
+
 	say_cost(row);
-	if (!is_true(row, "meets_objective"))
+	if (draws > 1)
+		printf(" (%s to %s in %.0f draws)", human_share(number(scored, "late_share_least")).text,
+		       human_share(number(scored, "late_share_most")).text, draws);
+	if (is_split)
+		printf(", which %s the objective on the mean, and met it in %.0f of the draws",
+		       is_met ? "keeps" : "misses", met);
+	else if (!is_met)
 		fputs(", which misses the objective", stdout);
 }
 

@@ -7,10 +7,12 @@
 #include "controller/commands/compare.h"
 #include "controller/commands/recorded_fleet.h"
 #include "controller/commands/recording.h"
+#include "controller/commands/runs.h"
 #include "controller/commands/trace_argument.h"
 #include "controller/manifest/manifest.h"
 #include "controller/policy/decide.h"
 #include "controller/report/report.h"
+#include "controller/simulation/draws.h"
 #include "controller/simulation/files/timeline.h"
 #include "controller/simulation/files/world_file.h"
 #include "controller/simulation/rivals/rival.h"
@@ -25,6 +27,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { DRAWS = 8, DRAWS_MOST = 100 };
+
 /* What `preheat simulate` was asked for: options, and the inputs that they name. */
 
 struct simulate_options {
@@ -33,7 +37,7 @@ struct simulate_options {
 	double scale;
 	bool jitter, compare, force;
 	millis tick, start, warm_up; /* start: ABSENT when not given */
-	int64_t seed;
+	int64_t seed, draws;
 };
 
 /* Everything lives in the arena but the traces, which simulate_inputs_release frees. */
@@ -325,6 +329,12 @@ static bool find_policy(const struct simulate_options *o, struct simulate_inputs
 			 names.text);
 }
 
+static bool check_draws(const struct simulate_options *o, struct error *e)
+{
+	return (o->draws > 0 && o->draws <= DRAWS_MOST) ||
+	       error_set(e, ERROR_INVALID, "--draws: found %lld; allowed: 1 to %d", (long long)o->draws, DRAWS_MOST);
+}
+
 static bool check_times(const struct simulate_options *o, const struct simulate_inputs *in, struct error *e)
 {
 	if (o->tick < SECOND || o->tick > 10 * MINUTE || o->tick % SECOND)
@@ -433,7 +443,7 @@ static bool check_options(const struct simulate_options *o, struct error *e)
 
 static bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
-	if (!check_options(o, e))
+	if (!check_options(o, e) || !check_draws(o, e))
 		return false;
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
@@ -700,14 +710,14 @@ static void print(const struct results *r, const struct buf *summary, const stru
 	print_tree(&answer, r->options->output);
 }
 
-/* Writes what was simulated, and the comparison unless NULL, and prints the summary. */
-static bool results_finish(struct results *r, const struct run_result *result, const struct compare_result *compared,
-			   struct error *e)
+/* Writes what was simulated, and the comparison unless NULL, and prints the summary. `first`: the draw that was seen.
+ */
+static bool results_finish(struct results *r, const struct run_result *result, const struct pool_score *first,
+			   const struct compare_result *compared, struct error *e)
 {
 	CLEANUP(buf_release) struct buf summary = { 0 };
 	CLEANUP(buf_release) struct buf recorded = { 0 };
 
-	progress_end(&r->progress);
 	if (r->in->measured)
 		recorded_fleet_json(recorded_of(r->in), &recorded);
 	summary_json(&(struct summary_run){ .fleet = &r->in->manifest.fleet,
@@ -717,9 +727,10 @@ static bool results_finish(struct results *r, const struct run_result *result, c
 					    .seed = (uint64_t)r->options->seed,
 					    .interval = r->options->tick,
 					    .warm_up = r->options->warm_up,
+					    .first = first,
 					    .recorded = r->in->measured ? recorded.text : NULL },
 		     result, &summary);
-	report_result(r->report, result);
+	report_result(r->report, result, first);
 	if (compared)
 		compare_report(compared, r->report);
 	if (r->folder && !finish_files(r, &summary, compared, e))
@@ -778,6 +789,50 @@ static void catch_interrupts(void (*handler)(int))
 		sigaction(SIGHUP, &action, NULL);
 }
 
+/* The other draws of what ran, and the mean of all in place of the first. False in `is_done`: an interrupt left some
+ * out. */
+static bool draw_more(const struct simulation *s, int64_t draws, struct arena *a, struct run_result *result,
+		      bool *is_done, struct error *e)
+{
+	size_t count = (size_t)draws, pools = s->world.fleet->pool_count, made = 1;
+	struct run_job *jobs = arena_array(a, struct run_job, count);
+	struct pool_score *scores = arena_array(a, struct pool_score, count * pools);
+	bool *is_made = arena_array(a, bool, count);
+	const struct runs more = { s, jobs, count - 1, "simulating", "more draws" };
+
+	for (size_t i = 0; i + 1 < count; i++)
+		jobs[i] = (struct run_job){ s->policy, s->setting, i + 1 };
+	memcpy(scores, result->pools, pools * sizeof *scores);
+	if (count > 1 && !runs_make(&more, scores + pools, is_made, e))
+		return error_wrap(e, "--draws");
+	for (size_t i = 0; i + 1 < count; i++)
+		if (is_made[i])
+			memmove(scores + made++ * pools, scores + (i + 1) * pools, pools * sizeof *scores);
+	*is_done = made == count;
+	struct pool_score *means = arena_array(a, struct pool_score, pools);
+	draws_mean(scores, made, pools, means);
+	for (size_t i = 0; i < pools; i++) {
+		means[i].classes = result->pools[i].classes;
+		means[i].class_count = result->pools[i].class_count;
+	}
+	result->pools = means;
+	return true;
+}
+
+static void say_interrupted(const struct simulate_options *o, const struct simulate_inputs *in,
+			    const struct run_result *result)
+{
+	if (result->stopped)
+		fprintf(stderr, "%s simulate: interrupted after %.0f of %.0f s of traffic; %s%s\n", command_program(),
+			(double)result->simulated / 1000, (double)in->length / 1000,
+			o->out ? "what was simulated so far is kept in " : "this is what was simulated so far",
+			o->out ? o->out : "");
+	else
+		fprintf(stderr,
+			"%s simulate: interrupted after %lld of %lld draws; the figures are the mean of those\n",
+			command_program(), (long long)result->pools[0].whole.draws, (long long)o->draws);
+}
+
 static bool run_one(const struct simulate_options *o, const struct simulate_inputs *in, struct results *results,
 		    bool *is_stopped, struct error *e)
 {
@@ -798,26 +853,32 @@ static bool run_one(const struct simulate_options *o, const struct simulate_inpu
 				.observer_count = 1,
 				.stop = &is_interrupted };
 
-	const struct compare_setup setup = {
-		.simulation = &s, .ours = &result, .rivals = o->rivals, .team = in->team, .team_count = in->team_count
-	};
+	const struct compare_setup setup = { .simulation = &s,
+					     .ours = &result,
+					     .draws = (size_t)o->draws,
+					     .rivals = o->rivals,
+					     .team = in->team,
+					     .team_count = in->team_count };
 	struct compare_result compared = { 0 };
+
+	bool has_all_draws = false;
 
 	if (!simulate(&s, &arena, &result, e))
 		return false;
+	progress_end(&results->progress);
+	const struct pool_score *first = result.pools;
+	if (!result.stopped && !draw_more(&s, o->draws, &arena, &result, &has_all_draws, e))
+		return false;
 	bool compares = o->compare && !result.stopped;
 	if ((compares && !compare_run(&setup, &arena, &compared, e)) ||
-	    !results_finish(results, &result, compares ? &compared : NULL, e))
+	    !results_finish(results, &result, first, compares ? &compared : NULL, e))
 		return false;
-	*is_stopped = result.stopped || compared.comparison.is_stopped;
+	*is_stopped = !has_all_draws || compared.comparison.is_stopped;
 	if (compared.comparison.is_stopped)
 		fprintf(stderr, "%s simulate: the comparison was interrupted; the runs done so far are kept\n",
 			command_program());
-	if (result.stopped)
-		fprintf(stderr, "%s simulate: interrupted after %.0f of %.0f s of traffic; %s%s\n", command_program(),
-			(double)result.simulated / 1000, (double)in->length / 1000,
-			o->out ? "what was simulated so far is kept in " : "this is what was simulated so far",
-			o->out ? o->out : "");
+	if (!has_all_draws)
+		say_interrupted(o, in, &result);
 	return true;
 }
 
@@ -840,9 +901,13 @@ static bool simulate_all(const struct simulate_options *o, bool *is_stopped, str
 static int run(int argc, char **argv)
 {
 	bool prints_world = false;
-	struct simulate_options o = {
-		.policy = "preheat", .output = "table", .scale = 1, .tick = 15 * SECOND, .start = ABSENT, .seed = 1
-	};
+	struct simulate_options o = { .policy = "preheat",
+				      .output = "table",
+				      .scale = 1,
+				      .tick = 15 * SECOND,
+				      .start = ABSENT,
+				      .seed = 1,
+				      .draws = DRAWS };
 	const struct option_row rows[] = {
 		{ "filename", 'f', OPTION_LIST, "FILE", "manifest, or a folder of them; may be repeated", &o.pools,
 		  NULL },
@@ -870,6 +935,8 @@ static int run(int argc, char **argv)
 		  "kubectl)",
 		  &o.autoscalers, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
+		{ "draws", 0, OPTION_COUNT, "N", "runs, each of other chance, that the figures are the mean of",
+		  &o.draws, NULL },
 		{ "out", 0, OPTION_TEXT, "DIR", "folder for history.db, timeline.csv, summary.json and report.html",
 		  &o.out, NULL },
 		{ "force", 0, OPTION_FLAG, NULL, "replace the results in a folder that is not empty", &o.force, NULL },

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "controller/explain/explain.h"
 #include "controller/report/assets.h"
+#include "controller/report/verdict.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ struct pool_report {
 	struct objective_price prices[OBJECTIVE_PRICES];
 	size_t price_count;
 	struct pool_decision last;
-	struct pool_score score;
+	struct pool_score score, first; /* of all draws, and of the one that was seen */
 };
 
 struct rival_node {
@@ -225,12 +226,14 @@ bool report_tick(void *report, const struct tick_view *v, struct error *e)
 	return true;
 }
 
-void report_result(struct report *r, const struct run_result *result)
+void report_result(struct report *r, const struct run_result *result, const struct pool_score *first)
 {
 	r->has_scores = true;
 	r->is_stopped = result->stopped;
-	for (size_t i = 0; i < r->run.fleet->pool_count; i++)
+	for (size_t i = 0; i < r->run.fleet->pool_count; i++) {
 		r->pools[i].score = result->pools[i];
+		r->pools[i].first = first[i];
+	}
 }
 
 static const char *keep(struct report *r, const char *text)
@@ -460,8 +463,10 @@ static void put_score(struct buf *out, const char *name, const struct score *s)
 	score_write_wait(s, s->wait_p50, out);
 	buf_text(out, ",\"wait_p99_s\":");
 	score_write_wait(s, s->wait_p99, out);
-	buf_printf(out, ",\"gpu_hours\":%.6g,\"dollars\":%.8g,\"starts\":%lld,\"removals\":%lld}", score_gpu_hours(s),
+	buf_printf(out, ",\"gpu_hours\":%.6g,\"dollars\":%.8g,\"starts\":%lld,\"removals\":%lld,", score_gpu_hours(s),
 		   score_dollars(s), (long long)s->starts, (long long)s->removals);
+	buf_printf(out, "\"draws\":%lld,\"draws_met\":%lld,\"late_share_least\":%.6g,\"late_share_most\":%.6g}",
+		   (long long)s->draws, (long long)s->draws_met, s->late_least, s->late_most);
 }
 
 static void put_rivals(struct buf *out, const struct report *r, size_t pool)
@@ -475,8 +480,8 @@ static void put_rivals(struct buf *out, const struct report *r, size_t pool)
 		buf_printf(out, "%s{", comma);
 		put_member(out, "family", n->rival.family);
 		put_member(out, "setting", n->rival.setting);
-		buf_printf(out, "\"dollars\":%.8g,\"gpu_hours\":%.6g,\"late_share\":%.6g}", n->rival.dollars,
-			   n->rival.gpu_hours, n->rival.late_share);
+		buf_printf(out, "\"dollars\":%.8g,\"gpu_hours\":%.6g,\"late_share\":%.6g,\"draws\":%lld}",
+			   n->rival.dollars, n->rival.gpu_hours, n->rival.late_share, (long long)n->rival.draws);
 		comma = ",\n";
 	}
 	buf_text(out, "],");
@@ -569,9 +574,10 @@ static const struct table_column score_columns[] = {
 	{ .name = "part" },
 	{ .name = "objective" },
 	{ .name = "late", .is_right = true },
+	{ .name = "draws", .is_right = true },
 	{ .name = "met" },
 	{ .name = "requests", .is_right = true },
-	{ .name = "wait_p50", .title = "WAIT P50", .is_right = true },
+	{ .name = "wait_p50", .title = "WAIT P50", .is_right = true, .is_wide = true },
 	{ .name = "wait_p99", .title = "WAIT P99", .is_right = true },
 	{ .name = "gpu_hours", .title = "GPU HOURS", .is_right = true },
 	{ .name = "dollars", .is_right = true },
@@ -595,16 +601,17 @@ static void put_objective(struct table *t, const struct pool_spec *spec)
 	table_text(t, text);
 }
 
+static bool is_judged(const struct pool_spec *spec, const struct score *s)
+{
+	return spec->violation_cost <= 0 && s->requests > 0;
+}
+
 static void put_verdict(struct table *t, const struct pool_spec *spec, const struct score *s)
 {
-	bool is_met = score_late_share(s) * 1e6 <= (double)spec->objective_late_ppm;
-
-	if (spec->violation_cost > 0 || !s->requests) {
+	if (is_judged(spec, s))
+		verdict_put_met(t, s, spec->objective_late_ppm);
+	else
 		table_absent(t);
-		return;
-	}
-	table_text(t, is_met ? "yes" : "NO");
-	table_style(t, is_met ? STYLE_GOOD : STYLE_BAD);
 }
 
 static void put_wait(struct table *t, const struct score *s, millis wait)
@@ -621,6 +628,7 @@ static void put_score_row(struct table *t, const struct pool_spec *spec, const c
 	table_text(t, part);
 	put_objective(t, spec);
 	table_text(t, human_share(score_late_share(s)).text);
+	verdict_put_range(t, s);
 	put_verdict(t, spec, s);
 	table_count(t, s->requests);
 	put_wait(t, s, s->wait_p50);
@@ -647,6 +655,38 @@ static void print_waiting(const struct report *r, FILE *out)
 	}
 }
 
+/* Where chance decides, a word alone would say too much. */
+static void print_split(const struct report *r, size_t pool, FILE *out)
+{
+	const struct pool_spec *spec = &r->run.fleet->pools[pool];
+	const struct score *s = &r->pools[pool].score.scored;
+	CLEANUP(buf_release) struct buf words = { 0 };
+
+	if (is_judged(spec, s))
+		verdict_write_split(s, spec->objective_late_ppm, &words);
+	if (!words.len)
+		return;
+	fprintf(out, "%s %s%s.\n", spec->name, words.text, r->run.warm_up > 0 ? ", after the warm-up" : "");
+}
+
+/* What the figures are the mean of, and what is of the first draw alone. */
+static void print_draws(const struct report *r, FILE *out)
+{
+	int64_t draws = r->pools[0].score.scored.draws;
+
+	if (draws < 2)
+		return;
+	for (size_t i = 0; i < r->run.fleet->pool_count; i++)
+		print_split(r, i, out);
+	fprintf(out,
+		"All figures are means of %lld draws of chance; DRAWS is late in the best and in the worst of them.\n"
+		"Charts and decisions are of the first draw",
+		(long long)draws);
+	if (r->run.fleet->pool_count == 1)
+		fprintf(out, ", with %s late", human_share(score_late_share(&r->pools[0].first.whole)).text);
+	fputs(".\n", out);
+}
+
 static void print_table(const struct report *r, bool is_wide, FILE *out)
 {
 	struct table *t = table_new(score_columns, sizeof score_columns / sizeof *score_columns);
@@ -663,6 +703,7 @@ static void print_table(const struct report *r, bool is_wide, FILE *out)
 		fprintf(out, "scored: without the first %s\n", human_duration(r->run.warm_up).text);
 	table_free(t);
 	print_waiting(r, out);
+	print_draws(r, out);
 }
 
 static millis length_of(const struct report *r)

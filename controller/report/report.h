@@ -27,6 +27,7 @@ struct report_rival {
 	size_t pool;
 	const char *family, *setting;
 	double dollars, gpu_hours, late_share;
+	int64_t draws; /* that they are means of */
 };
 
 struct report;
@@ -35,7 +36,8 @@ struct report *report_new(const struct report_run *run);
 void report_free(struct report *r); /* takes NULL */
 /* The tick of a struct observer whose user is the report. */
 bool report_tick(void *report, const struct tick_view *v, struct error *e);
-void report_result(struct report *r, const struct run_result *result); /* copied */
+/* What all draws came to, and per pool what the draw did whose ticks were seen; copied. */
+void report_result(struct report *r, const struct run_result *result, const struct pool_score *first);
 void report_add_rival(struct report *r, const struct report_rival *rival);
 /* Replaces the file as a whole or leaves it as it was. */
 bool report_write(const struct report *r, const char *path, struct error *e) MUST_USE;

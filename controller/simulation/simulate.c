@@ -33,23 +33,27 @@ static struct score make_score(const struct run *r, size_t pool, const struct bo
 {
 	struct world_totals t = world_totals(r->world, pool), b = from ? from->totals : (struct world_totals){ 0 };
 	const struct waits *waits = world_waits(r->world, pool), *before = from ? &from->waits : NULL;
+	struct score s = { .requests = t.arrived - b.arrived,
+			   .late = t.late - b.late + t.waiting_late,
+			   .gave_up = t.gave_up - b.gave_up,
+			   .started = t.started - b.started,
+			   .waiting = t.arrived + t.returned - t.started - t.gave_up,
+			   .wait_p50 = waits_quantile(waits, before, 500),
+			   .wait_p99 = waits_quantile(waits, before, 990),
+			   .gpu_ms = t.gpu_ms - b.gpu_ms,
+			   .micro_dollars = t.micro_dollars - b.micro_dollars,
+			   .standby_gpu_ms = t.standby_gpu_ms - b.standby_gpu_ms,
+			   .lent_replica_ms = r->lent_ms[pool] - (from ? from->lent_ms : 0),
+			   .starts = t.starts - b.starts,
+			   .removals = t.removals - b.removals,
+			   .lost = t.lost - b.lost,
+			   .refused = t.refused - b.refused,
+			   .batch_lost_ms = t.batch_lost_ms - b.batch_lost_ms,
+			   .draws = 1 };
 
-	return (struct score){ .requests = t.arrived - b.arrived,
-			       .late = t.late - b.late + t.waiting_late,
-			       .gave_up = t.gave_up - b.gave_up,
-			       .started = t.started - b.started,
-			       .waiting = t.arrived + t.returned - t.started - t.gave_up,
-			       .wait_p50 = waits_quantile(waits, before, 500),
-			       .wait_p99 = waits_quantile(waits, before, 990),
-			       .gpu_ms = t.gpu_ms - b.gpu_ms,
-			       .micro_dollars = t.micro_dollars - b.micro_dollars,
-			       .standby_gpu_ms = t.standby_gpu_ms - b.standby_gpu_ms,
-			       .lent_replica_ms = r->lent_ms[pool] - (from ? from->lent_ms : 0),
-			       .starts = t.starts - b.starts,
-			       .removals = t.removals - b.removals,
-			       .lost = t.lost - b.lost,
-			       .refused = t.refused - b.refused,
-			       .batch_lost_ms = t.batch_lost_ms - b.batch_lost_ms };
+	s.draws_met = score_keeps(&s, r->s->world.fleet->pools[pool].objective_late_ppm);
+	s.late_least = s.late_most = score_late_share(&s);
+	return s;
 }
 
 static void look_at_border(struct run *r)
@@ -167,6 +171,11 @@ bool simulate(const struct simulation *s, struct arena *a, struct run_result *ou
 double score_late_share(const struct score *s)
 {
 	return s->requests ? (double)s->late / (double)s->requests : 0;
+}
+
+bool score_keeps(const struct score *s, int64_t late_ppm)
+{
+	return (double)s->late * 1e6 <= (double)late_ppm * (double)s->requests;
 }
 
 double score_gpu_hours(const struct score *s)

@@ -19,6 +19,9 @@ struct score {
 	int64_t lent_replica_ms;
 	int64_t starts, removals, lost, refused;
 	int64_t batch_lost_ms; /* replica-milliseconds of borrowed work lost to reclaims */
+	/* How many draws of chance it is the mean of, how many of them kept the objective, and their late shares. */
+	int64_t draws, draws_met;
+	double late_least, late_most;
 };
 
 /* Requests with one label of the trace, whole run. Dollars: the pool's, by the slot time that they used. */
@@ -33,7 +36,8 @@ struct pool_score {
 	size_t class_count;
 };
 
-double score_late_share(const struct score *s); /* 0 when there were no requests */
+double score_late_share(const struct score *s);		   /* 0 when there were no requests */
+bool score_keeps(const struct score *s, int64_t late_ppm); /* so many late requests are within the objective */
 double score_gpu_hours(const struct score *s);
 double score_dollars(const struct score *s);
 /* One of the waits in seconds as JSON; null where no request started. */

@@ -45,7 +45,7 @@ curl -sf -X PUT "http://127.0.0.1:$port/histories" >/dev/null
 
 cd "$folder"
 example=$root/examples/first-try
-"$preheat" simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" --out week >/dev/null
+"$preheat" simulate --draws 1 -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" --out week >/dev/null
 cat >litestream.yml <<END
 dbs:
   - path: $folder/volume/history.db

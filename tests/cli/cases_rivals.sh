@@ -16,6 +16,12 @@ found 'comparison is written, a row per setting' 0 '^50$' "$day" \
 	"$run --compare --rivals static --out out >/dev/null 2>&1; grep -c '\"policy\": ' out/compare.json"
 found 'comparison again gives the same bytes' 0 '^same$' "$day" \
 	"for i in 1 2; do $run --compare --rivals static --out out\$i >/dev/null 2>&1; done; cmp out1/compare.json out2/compare.json && echo same"
+# What is shown ran in the same draws as Preheat itself: also what was chosen only once means were known.
+found 'comparison: what is chosen is a mean of all draws' 0 '^true$' "$day" \
+	"$run --compare --rivals static,hpa --draws 3 --out out >/dev/null 2>&1; jq '[.[] | select(.scored.draws)]
+	| all(.[]; (.policy == \"preheat\" or .is_cheapest or .is_cheapest_hot or .is_tuned or .is_tuned_hot or .is_default) as \$shown
+		| .scored.draws == if \$shown then 3 else 1 end or (\$shown | not))
+	and any(.[]; .scored.draws == 1) and any(.[]; .is_cheapest)' out/compare.json"
 
 # The team's own autoscalers, out of the manifests that the cluster has.
 own() { # TARGET QUERY [MORE]

@@ -98,6 +98,18 @@ refused 'run --pool-selector with no pools watched' 2 "--pool-selector team=chat
 refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
 	'preheat run -f "$example/pool.yaml" --signals-from a.db --db ./a.db'
 
+# One draw of chance says missed where most say met: the verdict is of their mean, and says how far they are apart.
+drawn='sed "s/attainment: 99%/attainment: 99.15%/" "$example/pool.yaml" >p.yaml'
+draws='preheat simulate -f p.yaml --trace "$example/requests.csv.gz" --world "$example/world.yaml" --seed 13'
+found 'simulate: one draw misses' 0 '^chat .* - +NO ' "$drawn" "$draws --draws 1"
+found 'simulate: the mean of the draws meets' 0 '^chat .* 0\.53-1\.04 % +yes, 7/8 ' "$drawn" "$draws"
+found 'simulate: which is said in a sentence' 0 '^chat met its objective in 7 of 8 draws, and on their mean\.$' "$drawn" "$draws"
+found 'simulate: the same for programs' 0 '^true$' "$drawn" "$draws -o json | jq '.pools.chat
+	| .draws == 8 and .draws_met == 7 and .late_share < .0085 and .late_share_least < .late_share
+	and .late_share_most > .01 and .first_draw.late_share == .late_share_most'"
+refused 'simulate: too many draws' 2 '--draws: found 101; allowed: 1 to 100' "$drawn" "$draws --draws 101"
+refused 'simulate: no draw' 2 '--draws: found 0; allowed: 1 to 100' "$drawn" "$draws --draws 0"
+
 # A recording of replicas that hold 40 sequences where the manifest says 105 is simulated with 40.
 measured_world='printf "apiVersion: preheat.dev/v1alpha1\nkind: World\npools: [ { name: chat, maxSequences: 40, interTokenLatency: 40ms } ]\n" >w.yaml
 	preheat generate --shape diurnal:2,bursts:3:2h:10m --length 12h --rate 4 --seed 3 --out t.csv.gz

@@ -37,7 +37,7 @@ simulated() {
 	done
 	[ ! -e "$scratch/$name/history.db" ] || return 0
 	"$preheat_path" generate "${traffic[@]}" --seed 1 --out "$scratch/$name.csv" 2>/dev/null
-	"$preheat_path" simulate -f "$example/pool.yaml" --trace "$scratch/$name.csv" --out "$scratch/$name" "${@:2}" >/dev/null 2>&1
+	"$preheat_path" simulate --draws 1 -f "$example/pool.yaml" --trace "$scratch/$name.csv" --out "$scratch/$name" "${@:2}" >/dev/null 2>&1
 }
 
 verdict() {

@@ -44,7 +44,7 @@ same() {
 sql "postgresql://admin@127.0.0.1:$POSTGRES_PORT/postgres" -c 'CREATE DATABASE fleet'
 example=$root/examples/first-try
 for seed in 1 2; do
-	"$preheat" simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" \
+	"$preheat" simulate --draws 1 -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" \
 		--seed $seed --out "s$seed" >/dev/null
 done
 prod=$server#prod lab=$server#lab-1

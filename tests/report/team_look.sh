@@ -33,7 +33,7 @@ browse() {
 }
 
 "$preheat" generate --shape diurnal,bursts --length 6h --rate 20 --seed 1 --out "$folder/t.csv" 2>/dev/null
-"$preheat" simulate -f examples/first-try/pool.yaml --world examples/first-try/world.yaml --trace "$folder/t.csv" \
+"$preheat" simulate --draws 1 -f examples/first-try/pool.yaml --world examples/first-try/world.yaml --trace "$folder/t.csv" \
 	--out "$folder/run" >/dev/null 2>&1
 sqlite3 "$folder/run/history.db" "UPDATE fact SET value = 'run' WHERE name = 'run';
 	INSERT INTO quota_hour SELECT hour, 'llm', 'gpus', 'requests.nvidia.com/gpu', 3600000, 8, 6, 28800000, 18000000 FROM cost;

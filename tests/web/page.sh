@@ -37,7 +37,7 @@ make_history() {
 	"$preheat" generate --length 6d --shape diurnal:1.5 --rate 60 --output-tokens 20 --bin 10s --seed 4 --out "$folder/embed.csv.gz"
 	"$preheat" generate --length 6d --shape pulses:1:24h:5h --rate 12 --bin 10s --seed 5 --out "$folder/nightly.csv.gz"
 	sed 's/max: 40 }/max: 400 }/; s/max: 20,/max: 80,/; s/dollarsPerHour: 60/dollarsPerHour: 400/' "$example/pools.yaml" >"$folder/pools.yaml"
-	"$preheat" simulate -f "$folder/pools.yaml" --world "$example/world.yaml" --trace chat="$folder/chat.csv.gz" \
+	"$preheat" simulate --draws 1 -f "$folder/pools.yaml" --world "$example/world.yaml" --trace chat="$folder/chat.csv.gz" \
 		--trace embed="$folder/embed.csv.gz" --trace nightly="$folder/nightly.csv.gz" --warm-up 1d --force \
 		--out "$folder/week" >"$folder/simulate.txt" 2>&1 || { cat "$folder/simulate.txt" && exit 1; }
 }

@@ -41,7 +41,7 @@ trap clean_up EXIT
 for pool in chat:25 embed:8 nightly:5; do
 	"$preheat" generate --shape diurnal:1.8,bursts:3:3h:8m --length 4h --rate "${pool#*:}" --out "$folder/${pool%:*}.csv" 2>/dev/null
 done
-"$preheat" simulate -f examples/three-pools/pools.yaml --world examples/three-pools/world.yaml --trace "chat=$folder/chat.csv" \
+"$preheat" simulate --draws 1 -f examples/three-pools/pools.yaml --world examples/three-pools/world.yaml --trace "chat=$folder/chat.csv" \
 	--trace "embed=$folder/embed.csv" --trace "nightly=$folder/nightly.csv" --out "$folder/out" >/dev/null 2>&1
 "$preheat" view "$folder/out" --listen 127.0.0.1:0 >"$folder/said" &
 view=$!

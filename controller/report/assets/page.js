@@ -278,6 +278,14 @@ function verdict(pool, score) {
 	return late * 1e6 <= pool.objective_late_ppm ? [`✓ ${percent(late)}`, "good"] : [`✗ ${percent(late)}`, "bad"];
 }
 
+/* Late in the best and in the worst draw, and how many kept the objective. */
+function drawsOf(r) {
+	if (r.draws < 2)
+		return "–";
+	const range = `${percent(r.late_share_least)} to ${percent(r.late_share_most)}`;
+	return r.pool.violation_cost > 0 ? range : `${range}, met in ${r.draws_met} of ${r.draws}`;
+}
+
 function summaryTable() {
 	const rows = [];
 	for (const pool of numbers.pools.filter(p => p.scored))
@@ -289,6 +297,7 @@ function summaryTable() {
 		["Objective", r => r.pool.violation_cost > 0 ? `$${r.pool.violation_cost} a late request`
 			: `${shortPercent(1 - r.pool.objective_late_ppm / 1e6)} within ${seconds(r.pool.objective_wait_s)}`],
 		column("Late share", r => element("span", { class: verdict(r.pool, r)[1] }, verdict(r.pool, r)[0])),
+		column("Draws", r => drawsOf(r)),
 		column("Requests", r => count(r.requests)), column("Wait p50", r => r.wait_p50_s === null ? "–" : seconds(r.wait_p50_s)),
 		column("Wait p99", r => r.wait_p99_s === null ? "–" : seconds(r.wait_p99_s)), column("GPU hours", r => decimal(r.gpu_hours)),
 		column("Cost", r => dollars(r.dollars)), column("Starts", r => count(r.starts)),
@@ -304,6 +313,9 @@ function header() {
 	document.getElementById("program").textContent = `Made by ${numbers.program}. Times are UTC.`;
 	if (numbers.stopped)
 		notes.push(`The run was stopped early: ${count(numbers.ticks)} of ${count(numbers.ticks_planned)} ticks are shown.`);
+	const draws = numbers.pools[0]?.scored ? numbers.pools[0].scored.draws : 1;
+	if (draws > 1)
+		notes.push(`Figures of tables are means of ${draws} draws of chance; timelines and decisions are of the first draw.`);
 	document.getElementById("notes").hidden = !notes.length;
 	document.getElementById("notes").textContent = notes.join(" ");
 	if (numbers.pools.length > 1)

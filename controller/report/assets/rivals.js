@@ -70,6 +70,6 @@ function rivalPart(section, pool) {
 			["Family", r => r.family], ["Setting", r => r.setting || "defaults"],
 			["Late share", r => element("span", { class: best.has(r) ? "good" : "bad" }, `${best.has(r) ? "✓" : "✗"} ${percent(r.late_share)}`),
 				"number"],
-			["GPU hours", r => decimal(r.gpu_hours), "number"], ["Cost", r => dollars(r.dollars), "number"],
+			["Draws", r => count(r.draws), "number"], ["GPU hours", r => decimal(r.gpu_hours), "number"], ["Cost", r => dollars(r.dollars), "number"],
 		], choices)));
 }

@@ -110,6 +110,10 @@ static void write_score(const struct score *s, const char *indent, struct buf *o
 	buf_printf(out, "%s\"requests\": %" PRId64 ",\n", indent, s->requests);
 	buf_printf(out, "%s\"late\": %" PRId64 ",\n", indent, s->late);
 	buf_printf(out, "%s\"late_share\": %.8f,\n", indent, score_late_share(s));
+	buf_printf(out, "%s\"draws\": %" PRId64 ",\n", indent, s->draws);
+	buf_printf(out, "%s\"draws_met\": %" PRId64 ",\n", indent, s->draws_met);
+	buf_printf(out, "%s\"late_share_least\": %.8f,\n", indent, s->late_least);
+	buf_printf(out, "%s\"late_share_most\": %.8f,\n", indent, s->late_most);
 	buf_printf(out, "%s\"gave_up\": %" PRId64 ",\n", indent, s->gave_up);
 	buf_printf(out, "%s\"started\": %" PRId64 ",\n", indent, s->started);
 	buf_printf(out, "%s\"waiting_at_end\": %" PRId64 ",\n", indent, s->waiting);
@@ -127,6 +131,15 @@ static void write_score(const struct score *s, const char *indent, struct buf *o
 	buf_printf(out, "%s\"standby_gpu_hours\": %.4f,\n", indent, (double)s->standby_gpu_ms / (double)HOUR);
 	buf_printf(out, "%s\"lent_replica_hours\": %.4f,\n", indent, (double)s->lent_replica_ms / (double)HOUR);
 	buf_printf(out, "%s\"batch_lost_hours\": %.4f", indent, (double)s->batch_lost_ms / (double)HOUR);
+}
+
+/* What the ticks in timeline.csv and history.db add up to. */
+static void write_first(const struct score *s, struct buf *out)
+{
+	buf_printf(out,
+		   ",\n      \"first_draw\": { \"late\": %" PRId64 ", \"late_share\": %.8f, \"gpu_hours\": %.4f, "
+		   "\"dollars\": %.4f, \"starts\": %" PRId64 ", \"removals\": %" PRId64 " }",
+		   s->late, score_late_share(s), score_gpu_hours(s), score_dollars(s), s->starts, s->removals);
 }
 
 static void write_classes(const struct pool_score *p, struct buf *out)
@@ -169,6 +182,8 @@ void summary_json(const struct summary_run *run, const struct run_result *result
 		buf_text(out, ",\n      \"scored\": {\n");
 		write_score(&result->pools[i].scored, "        ", out);
 		buf_text(out, "\n      }");
+		if (run->first)
+			write_first(&run->first[i].whole, out);
 		write_classes(&result->pools[i], out);
 		buf_text(out, "\n    }");
 	}

@@ -25,7 +25,8 @@ struct summary_run {
 	const char *policy, *setting;
 	uint64_t seed;
 	millis interval, warm_up;
-	const char *recorded; /* what a recording measured, as JSON; NULL: there was none */
+	const struct pool_score *first; /* of the draw that timeline.csv is of, one per pool; NULL: there is one only */
+	const char *recorded;		/* what a recording measured, as JSON; NULL: there was none */
 };
 
 void summary_json(const struct summary_run *run, const struct run_result *result, struct buf *out);

@@ -33,11 +33,6 @@ static bool passes(const struct compare_row *row, const struct compare_filter *f
 	return !f->policy || !strcmp(f->policy, row->policy);
 }
 
-static bool keeps(const struct score *s, int64_t late_ppm)
-{
-	return (double)s->late * 1e6 <= (double)late_ppm * (double)s->requests;
-}
-
 long compare_cheapest(const struct comparison *c, size_t pool, const struct compare_filter *f, int64_t late_ppm,
 		      bool on_first)
 {
@@ -47,7 +42,7 @@ long compare_cheapest(const struct comparison *c, size_t pool, const struct comp
 	for (size_t i = 0; i < c->row_count; i++) {
 		struct score s = part_of(&c->rows[i], pool, on_first);
 
-		if (!passes(&c->rows[i], f) || !keeps(&s, late_ppm))
+		if (!passes(&c->rows[i], f) || !score_keeps(&s, late_ppm))
 			continue;
 		if (best == NO_ROW || compare_cost(&s) < least) {
 			best = (long)i;

@@ -75,7 +75,7 @@ static void the_summary_holds_both_scores(void **state)
 					  .classes = classes,
 					  .class_count = 1 } };
 	const struct run_result result = { .pools = scores, .simulated = HOUR, .stopped = true };
-	const struct summary_run run = { &fleet, "preheat 0", "preheat", "", 7, 15000, 0, NULL };
+	const struct summary_run run = { &fleet, "preheat 0", "preheat", "", 7, 15000, 0, NULL, NULL };
 	CLEANUP(buf_release) struct buf out = { 0 };
 
 	(void)state;

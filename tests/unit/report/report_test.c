@@ -157,7 +157,7 @@ static void add_scores(struct report *r)
 	struct pool_score scores[POOLS] = { { .whole = score, .scored = score }, { .whole = score, .scored = worse } };
 	struct run_result result = { .pools = scores };
 
-	report_result(r, &result);
+	report_result(r, &result, result.pools);
 }
 
 static void add_rivals(struct report *r)
