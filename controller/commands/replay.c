@@ -3,6 +3,7 @@
 #include "base/terminal.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "base/workers.h"
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_args.h"
@@ -12,6 +13,7 @@
 #include "controller/manifest/variation.h"
 #include "controller/policy/decide.h"
 #include "controller/restore/restore.h"
+#include "controller/simulation/draws.h"
 #include "controller/simulation/policy_ops.h"
 #include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/simulate.h"
@@ -355,8 +357,12 @@ static bool replay_fold(struct history *h, const struct replay_range *range, str
 	return ok;
 }
 
+enum { MODEL_DRAWS = 5 };
+
 /* What a stretch came to for one pool, counted alike from a record and from a model. */
 struct figures {
+	size_t draws;			/* of a model: that these are the mean of, and each one's share of late ones */
+	double late_drawn[MODEL_DRAWS]; /* in percent */
 	double requests, late, gpu_hours, dollars, starts;
 	double node_ticks, ticks, most_nodes, hours;
 	struct objective_price prices[OBJECTIVE_PRICES]; /* at its end; of a record only */
@@ -479,8 +485,6 @@ static const millis LEARNING = 7 * DAY;
 struct modelling {
 	struct figures *seen;
 	millis begin; /* of what is counted */
-	struct telling *telling;
-	double from, until; /* of its progress */
 };
 
 static bool on_tick(void *user, const struct tick_view *v, struct error *e)
@@ -489,8 +493,6 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 	const struct modelling *m = user;
 
 	(void)e;
-	if (v->ticks > 0)
-		tell_progress(m->telling, m->from + (m->until - m->from) * (double)s->tick / (double)v->ticks);
 	for (size_t i = 0; s->now > m->begin && i < s->fleet->pool_count; i++)
 		add_tick(&m->seen[i], s->fleet, i,
 			 &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
@@ -507,6 +509,71 @@ static size_t pool_named(const struct fleet_spec *fleet, const struct pool_spec 
 	return i;
 }
 
+/* The draws of one model. */
+struct drawing {
+	const struct simulation *simulation;
+	millis begin;
+	struct telling *telling;
+	double from, until; /* of its progress */
+};
+
+static bool draw(void *user, size_t job, void *answer, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct drawing *d = user;
+	struct simulation s = *d->simulation;
+	struct modelling modelling = { answer, d->begin };
+	const struct observer observer = { on_tick, &modelling };
+	struct run_result result = { 0 };
+
+	s.world.seed = draw_seed(s.world.seed, job);
+	s.observers = &observer;
+	s.observer_count = 1;
+	return simulate(&s, &a, &result, e);
+}
+
+static const char *draw_name(void *user, size_t job)
+{
+	static char text[32];
+
+	(void)user;
+	snprintf(text, sizeof text, "draw %zu of the model", job + 1);
+	return text;
+}
+
+static void draw_done(void *user, size_t count)
+{
+	const struct drawing *d = user;
+
+	tell_progress(d->telling, d->from + (d->until - d->from) * (double)count / MODEL_DRAWS);
+}
+
+static double late_share(const struct figures *f)
+{
+	return f->requests > 0 ? f->late / f->requests * 100 : 0;
+}
+
+/* `drawn`: of one pool, `step` of them from one draw to the next. */
+static struct figures mean_figures(const struct figures *drawn, size_t step)
+{
+	static const size_t means[] = { offsetof(struct figures, requests),  offsetof(struct figures, late),
+					offsetof(struct figures, gpu_hours), offsetof(struct figures, dollars),
+					offsetof(struct figures, starts),    offsetof(struct figures, node_ticks),
+					offsetof(struct figures, ticks),     offsetof(struct figures, most_nodes),
+					offsetof(struct figures, hours) };
+	struct figures mean = { .draws = MODEL_DRAWS };
+
+	for (size_t k = 0; k < MODEL_DRAWS; k++) {
+		const struct figures *f = &drawn[k * step];
+
+		mean.late_drawn[k] = late_share(f);
+		for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+			*(double *)(void *)((char *)&mean + means[i]) +=
+				*(const double *)(const void *)((const char *)f + means[i]) / MODEL_DRAWS;
+	}
+	return mean;
+}
+
 /* `place` says which pool of the fleet each one of the recorded manifest is. */
 static bool model(struct replayed *w, const struct fleet_spec *fleet, const size_t *place, struct figures *out,
 		  struct error *e)
@@ -515,37 +582,35 @@ static bool model(struct replayed *w, const struct fleet_spec *fleet, const size
 	struct world_spec spec;
 	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
 	size_t *recorded = arena_array(&a, size_t, fleet->pool_count);
-	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
+	struct figures *drawn = arena_array(&a, struct figures, MODEL_DRAWS * fleet->pool_count);
+	bool is_done[MODEL_DRAWS] = { false };
 	bool is_first = fleet == &w->then->fleet;
-	struct modelling modelling = { seen, w->begin, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
-				       is_first ? MODELLED_ONCE : 1 };
-	const struct observer observer = { on_tick, &modelling };
 	const struct recording_question q = {
 		w->history, { w->first, w->range->to, w->rec.start }, &w->rec, fleet, recorded
 	};
-	struct run_result result = { 0 };
-	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
-				.observers = &observer,
-				.observer_count = 1 };
+	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at } };
+	struct drawing drawing = { &s, w->begin, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
+				   is_first ? MODELLED_ONCE : 1 };
+	const struct workers workers = { .jobs = MODEL_DRAWS,
+					 .answer_size = fleet->pool_count * sizeof *drawn,
+					 .work = draw,
+					 .name = draw_name,
+					 .done = draw_done,
+					 .user = &drawing };
 
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		recorded[i] = RECORDING_NONE;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
 		recorded[place[i]] = w->pools[i];
 	if (!recording_world(&q, traces, &a, &spec, e) || !replay_policy(w->history, &a, &s.policy, &s.setting, e) ||
-	    !simulate(&s, &a, &result, e))
+	    !workers_run(&workers, drawn, is_done, e))
 		return false;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
-		out[i] = seen[place[i]];
+		out[i] = mean_figures(&drawn[place[i]], fleet->pool_count);
 	return true;
 }
 
 /* --- the comparison --- */
-
-static double late_share(const struct figures *f)
-{
-	return f->requests > 0 ? f->late / f->requests * 100 : 0;
-}
 
 static double mean_nodes(const struct figures *f)
 {
@@ -612,6 +677,17 @@ static void add_of_settings(struct table *t, const struct compared *c, const cha
 	of[1] < 0 || of[2] < 0 ? table_absent(t) : table_decimal(t, of[2] - of[1], places);
 }
 
+/* Late in the draw where least was, or most; below 0: of no model. */
+static double drawn_late(const struct figures *f, bool is_most)
+{
+	double best = f->draws ? f->late_drawn[0] : -1;
+
+	for (size_t i = 1; i < f->draws; i++)
+		if (is_most ? f->late_drawn[i] > best : f->late_drawn[i] < best)
+			best = f->late_drawn[i];
+	return best;
+}
+
 static void add_rows(struct table *t, const struct compared *c)
 {
 	for (size_t i = 0; i < sizeof figure_rows / sizeof *figure_rows; i++) {
@@ -624,29 +700,44 @@ static void add_rows(struct table *t, const struct compared *c)
 		table_decimal(t, r->get(c->changed), r->places);
 		table_decimal(t, r->get(c->changed) - r->get(c->same), r->places);
 	}
+	add_of_settings(t, c, "late, %, least", 2,
+			(const double[]){ -1, drawn_late(c->same, false), drawn_late(c->changed, false) });
+	add_of_settings(t, c, "late, %, most", 2,
+			(const double[]){ -1, drawn_late(c->same, true), drawn_late(c->changed, true) });
 	add_of_settings(t, c, "late allowed, %", 3,
 			(const double[]){ allowed(c->then), allowed(c->then), allowed(c->other) });
 	add_of_settings(t, c, "dollars by shadows", 2,
 			(const double[]){ -1, by_shadows(c, c->then), by_shadows(c, c->other) });
 }
 
-static const char *met_word(const struct pool_spec *p, const struct figures *f)
+/* "met", or "met, 4/5" where the draws of a model do not all say so. */
+static void add_met_word(struct table *t, const struct pool_spec *p, const struct figures *f)
 {
 	double most = allowed(p);
+	size_t met = 0;
+	char text[64];
 
-	return most < 0 || f->requests <= 0 ? NULL : late_share(f) <= most ? "met" : "missed";
+	if (most < 0 || f->requests <= 0) {
+		table_absent(t);
+		return;
+	}
+	for (size_t i = 0; i < f->draws; i++)
+		met += f->late_drawn[i] <= most;
+	int len = snprintf(text, sizeof text, "%s", late_share(f) <= most ? "met" : "missed");
+	if (met > 0 && met < f->draws)
+		snprintf(text + len, sizeof text - (size_t)len, ", %zu/%zu", met, f->draws);
+	table_text(t, text);
 }
 
 /* Was the objective met, and would it have been? For people; programs have the shares. */
 static void add_met(struct table *t, const struct compared *c)
 {
-	const char *const words[] = { met_word(c->then, c->recorded), met_word(c->then, c->same),
-				      met_word(c->other, c->changed), NULL };
-
 	table_text(t, c->then->name);
 	table_text(t, "objective");
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		words[i] ? table_text(t, words[i]) : table_absent(t);
+	add_met_word(t, c->then, c->recorded);
+	add_met_word(t, c->then, c->same);
+	add_met_word(t, c->other, c->changed);
+	table_absent(t);
 }
 
 /* explain --full prices every objective too, by other means. */
@@ -726,7 +817,9 @@ static void print(const struct comparison *c, const char *output)
 	for (size_t i = 0; i < c->count; i++)
 		print_price(&c->pools[i]);
 	puts("This is a model: the recorded arrivals, binned by tick, went through a model of the\n"
-	     "recorded cluster, once with each manifest; lengths are means. Judge it by how close\n"
+	     "recorded cluster with each manifest, both under the same five draws of chance: figures\n"
+	     "are means of them, least and most their range, and \"met, 4/5\" is met on the mean and\n"
+	     "in four of the five. Lengths of requests are means. Judge the model by how close\n"
 	     "RECORDED and SAME SETTINGS are; DIFFERENCE is between the two models. Nodes are those\n"
 	     "of the pool's groups, all pools; GPU hours and dollars are the pool's own, as billed tick\n"
 	     "by tick; machines started are those that the plans requested.");
