@@ -9,7 +9,7 @@ void verdict_put_range(struct table *t, const struct score *s)
 	struct human least = human_share(s->late_least), most = human_share(s->late_most);
 	char text[sizeof least.text + sizeof most.text];
 
-	if (s->draws < 2) {
+	if (s->draws < 2 || !s->requests) {
 		table_absent(t);
 		return;
 	}

@@ -45,9 +45,10 @@ struct result_view {
 static const struct record_member result_members[] = {
 	{ "recorded", RECORD_OBJECT(result_view, recorded, figure_shape), .help = "as it was" },
 	{ "modelled", RECORD_OBJECT(result_view, modelled, figure_shape),
-	  .help = "by a model with the settings of the time: how far it is from recorded says how far to believe it" },
+	  .help = "by a model with the settings of the time, mean of five draws of chance: how far it is from recorded "
+		  "says how far to believe it" },
 	{ "changed", RECORD_OBJECT(result_view, changed, figure_shape),
-	  .help = "by the model with the other settings: compare it with modelled" },
+	  .help = "by the model with the other settings, in the same draws: compare it with modelled" },
 };
 static const struct record_shape result_shape = RECORD_SHAPE("WhatIfResult", result_view, result_members);
 
