@@ -208,9 +208,10 @@ static void say_row(const struct yaml_node *row)
 	bool is_met = is_true(row, "meets_objective"), is_split = met > 0 && met < draws;
 
 	say_cost(row);
-	if (draws > 1)
-		printf(" (%s to %s in %.0f draws)", human_share(number(scored, "late_share_least")).text,
-		       human_share(number(scored, "late_share_most")).text, draws);
+	struct human least = human_share(number(scored, "late_share_least")),
+		     most = human_share(number(scored, "late_share_most"));
+	if (draws > 1 && strcmp(least.text, most.text) != 0)
+		printf(" (%s to %s in %.0f draws)", least.text, most.text, draws);
 	if (is_split)
 		printf(", which %s the objective on the mean, and met it in %.0f of the draws",
 		       is_met ? "keeps" : "misses", met);

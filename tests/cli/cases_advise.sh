@@ -18,7 +18,7 @@ found 'advise: what the floor saves is what the run without it costs less' 0 '^t
 if [ ! -e "$scratch/capped/history.db" ]; then
 	sed 's/^      max: 20/      max: 3/; s/standby: { max: 10,/standby: { max: 0,/; s/^  headroom: .*//' "$example/pool.yaml" >"$scratch/capped.yaml"
 	"$preheat_path" generate --shape diurnal:1.6,bursts:3:3h:10m --length 4d --rate 14 --bin 30s --seed 2 --out "$scratch/capped.csv" 2>/dev/null
-	"$preheat_path" simulate -f "$scratch/capped.yaml" --trace "$scratch/capped.csv" --interval 30s --out "$scratch/capped" >/dev/null 2>&1
+	"$preheat_path" simulate --draws 1 -f "$scratch/capped.yaml" --trace "$scratch/capped.csv" --interval 30s --out "$scratch/capped" >/dev/null 2>&1
 fi
 found 'advise: what a higher limit makes of the recent incidents' 0 '^5 true$' "cp '$scratch/capped/history.db' h.db" \
 	'preheat advise --db h.db --all -o json | jq -r ".[] | select(.change | test(\"max\")) | \"\(.incidents) \(.incidents_late_with < .incidents_late)\""'
