@@ -84,7 +84,7 @@ fi
 # Machines and GPUs are counted as simulate counted them, not as replicas: eight fit a node here.
 found 'replay: with the same manifest, nodes of eight GPUs' 0 '^alike$' \
 	'sed -E "s/gpusPerNode: 1\b/gpusPerNode: 8/; s/maxSequences: [0-9]+/maxSequences: 10/" "$example/pool.yaml" >p.yaml
-	preheat simulate -f p.yaml --trace "$scratch/good.csv" --out out >/dev/null 2>&1' \
+	preheat simulate --draws 1 -f p.yaml --trace "$scratch/good.csv" --out out >/dev/null 2>&1' \
 	'preheat replay --db out --with p.yaml -o csv >with.csv
 	awk -F, -v starts="$(grep -m1 -oE "\"starts\": *[0-9]+" out/summary.json | grep -oE "[0-9]+")" \
 		-v hours="$(grep -m1 -oE "\"gpu_hours\": *[0-9.]+" out/summary.json | grep -oE "[0-9.]+$")" \
