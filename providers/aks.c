@@ -558,6 +558,7 @@ static bool describe(struct aks_call *x)
 	d.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
 	d.lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update --scale-down-mode "
 		  "Deallocate changes that (managed OS disks only)";
+	group_description_promise(&d, &x->base.call->arena, &x->pool.promise);
 	note_deleted(x, &d);
 	if (x->pool.keeps_stopped) {
 		d.keeps_standby = memory_of(x)->deallocates;

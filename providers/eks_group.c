@@ -616,9 +616,20 @@ void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct gro
 			    why->message));
 }
 
+/* What EKS itself gives nodes goes before tags, which only tell of it. */
+static struct node_promise promise_of(const struct eks_seen *s, struct arena *a)
+{
+	struct node_promise p = { 0 };
+
+	promise_add(&p, a, &s->nodegroup.promise);
+	promise_add(&p, a, &s->group.promise);
+	return p;
+}
+
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)
 {
 	const struct eks_group *g = &s->group;
+	const struct node_promise promise = promise_of(s, a);
 
 	*out = (struct group_description){
 		.min = g->min, .max = g->max, .desired = g->desired, .standby = standby_of(g), .ends_one_by_one = true
@@ -630,6 +641,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	count_protected(s, out);
 	tell_rebalancing(g, a, out);
 	tell_own_protection(s, a, out);
+	group_description_promise(out, a, &promise);
 	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
 	out->abilities = abilities_of(s, a, &out->lacks);

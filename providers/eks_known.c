@@ -57,6 +57,8 @@ struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegr
 	c.image = text_keep(a, n->image);
 	c.ailment = text_keep(a, n->ailment);
 	c.pool.state = text_keep(a, n->pool.state);
+	c.promise = (struct node_promise){ 0 };
+	promise_add(&c.promise, a, &n->promise);
 	return c;
 }
 

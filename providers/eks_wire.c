@@ -366,11 +366,19 @@ static const struct xml_field instance_fields[] = {
 };
 static const struct xml_table instance_table = XML_TABLE(struct eks_instance, instance_fields);
 
+struct tag_text {
+	const char *key, *value;
+};
+
+static const struct xml_field tag_fields[] = {
+	XML_FIELD(struct tag_text, key, XML_STRING, "Key"),
+	XML_FIELD(struct tag_text, value, XML_STRING, "Value"),
+};
+static const struct xml_table tag_table = XML_TABLE(struct tag_text, tag_fields);
+
 /* A list of which one text of each item counts. */
-static const struct xml_field tag_fields[] = { { .path = "Key", .type = XML_STRING } };
 static const struct xml_field process_fields[] = { { .path = "ProcessName", .type = XML_STRING } };
 static const struct xml_field plain_fields[] = { { .path = "", .type = XML_STRING } };
-static const struct xml_table tag_table = XML_TABLE(const char *, tag_fields);
 static const struct xml_table process_table = XML_TABLE(const char *, process_fields);
 static const struct xml_table plain_table = XML_TABLE(const char *, plain_fields);
 
@@ -530,13 +538,33 @@ static bool read_pool(const struct xml_node *group, struct arena *a, struct eks_
 static bool names_autoscaler(const struct xml_list *tags)
 {
 	static const char begins[] = "k8s.io/cluster-autoscaler/";
-	const char *const *keys = tags->items;
+	const struct tag_text *list = tags->items;
 
 	for (size_t i = 0; i < tags->count; i++)
-		if (strncmp(keys[i], begins, sizeof begins - 1) == 0 &&
-		    strncmp(keys[i] + sizeof begins - 1, "node-template/", 14) != 0)
+		if (strncmp(list[i].key, begins, sizeof begins - 1) == 0 &&
+		    strncmp(list[i].key + sizeof begins - 1, "node-template/", 14) != 0)
 			return true;
 	return false;
+}
+
+static bool names_nodegroup(const struct xml_list *tags)
+{
+	const struct tag_text *list = tags->items;
+
+	for (size_t i = 0; i < tags->count; i++)
+		if (strcmp(list[i].key, "eks:nodegroup-name") == 0)
+			return true;
+	return false;
+}
+
+static struct node_promise promise_of_tags(const struct xml_list *tags, struct arena *a)
+{
+	const struct tag_text *list = tags->items;
+	struct node_promise p = { 0 };
+
+	for (size_t i = 0; i < tags->count; i++)
+		promise_tag(&p, a, list[i].key, list[i].value);
+	return p;
 }
 
 static bool is_suspended(const struct xml_list *processes, const char *name)
@@ -560,7 +588,8 @@ static bool read_group(const struct xml_node *node, struct arena *a, struct eks_
 	g->zones = t.zones.items;
 	g->zone_count = t.zones.count;
 	g->is_tagged = names_autoscaler(&t.tags);
-	g->is_managed = text_is_among("eks:nodegroup-name", t.tags.items, t.tags.count);
+	g->is_managed = names_nodegroup(&t.tags);
+	g->promise = promise_of_tags(&t.tags, a);
 	g->may_launch = !is_suspended(&t.suspended, "Launch");
 	if (!*g->template_id) {
 		g->template_id = t.mixed_id;
@@ -786,8 +815,20 @@ bool eks_read_identity(const char *text, size_t len, struct arena *a, const char
 struct nodegroup_text {
 	struct eks_nodegroup found;
 	const char *name, *pool_state;
-	struct decoded_list groups, issues;
+	struct decoded_list groups, issues, taints;
+	struct decoded_map labels, tags;
 };
+
+struct taint_text {
+	const char *key, *value, *effect;
+};
+
+static const struct field taint_fields[] = {
+	FIELD(struct taint_text, key, FIELD_STRING, "key"),
+	FIELD(struct taint_text, value, FIELD_STRING, "value"),
+	FIELD(struct taint_text, effect, FIELD_STRING, "effect"),
+};
+static const struct record_spec taint_record = RECORD(struct taint_text, taint_fields);
 
 struct issue_text {
 	const char *code, *message;
@@ -809,6 +850,9 @@ static const struct field nodegroup_fields[] = {
 	FIELD(struct nodegroup_text, found.image, FIELD_STRING, "nodegroup>amiType"),
 	FIELD_LIST_OF(struct nodegroup_text, groups, "nodegroup>resources>autoScalingGroups", name_record),
 	FIELD_LIST_OF(struct nodegroup_text, issues, "nodegroup>health>issues", issue_record),
+	FIELD_LIST_OF(struct nodegroup_text, taints, "nodegroup>taints", taint_record),
+	FIELD(struct nodegroup_text, labels, FIELD_MAP, "nodegroup>labels"),
+	FIELD(struct nodegroup_text, tags, FIELD_MAP, "nodegroup>tags"),
 	FIELD(struct nodegroup_text, found.has_pool, FIELD_BOOL, "nodegroup>warmPoolConfig>enabled"),
 	FIELD(struct nodegroup_text, found.pool.least, FIELD_INT, "nodegroup>warmPoolConfig>minSize"),
 	FIELD(struct nodegroup_text, found.pool.prepared, FIELD_INT,
@@ -875,6 +919,30 @@ static const char *ailment_of(const struct nodegroup_text *t, struct arena *a)
 	return text.len ? text_printf(a, "%s", text.text) : "";
 }
 
+/* As Kubernetes writes it: EKS has NO_SCHEDULE. */
+static const char *effect_of(const char *text)
+{
+	return !strcmp(text, "NO_SCHEDULE")	   ? "NoSchedule"
+	       : !strcmp(text, "NO_EXECUTE")	   ? "NoExecute"
+	       : !strcmp(text, "PREFER_NO_SCHEDULE") ? "PreferNoSchedule"
+						   : text;
+}
+
+/* EKS gives nodes these labels and taints, and Auto Scaling's groups none of its tags. */
+static struct node_promise promise_of(const struct nodegroup_text *t, struct arena *a)
+{
+	const struct taint_text *taints = t->taints.items;
+	struct node_promise p = { 0 };
+
+	for (size_t i = 0; i < t->labels.count; i++)
+		promise_label(&p, a, t->labels.pairs[i].key, t->labels.pairs[i].value);
+	for (size_t i = 0; i < t->taints.count; i++)
+		promise_taint(&p, a, taints[i].key, taints[i].value, effect_of(taints[i].effect));
+	for (size_t i = 0; i < t->tags.count; i++)
+		promise_tag_of_resource(&p, a, t->tags.pairs[i].key, t->tags.pairs[i].value);
+	return p;
+}
+
 bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct eks_nodegroup *out, struct error *e)
 {
 	struct nodegroup_text t;
@@ -889,6 +957,7 @@ bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct ek
 	if (t.groups.count)
 		out->group = *(const char *const *)t.groups.items;
 	out->ailment = ailment_of(&t, a);
+	out->promise = promise_of(&t, a);
 	out->pool.exists = out->has_pool;
 	out->pool.state = pool_state(a, *t.pool_state ? t.pool_state : "Stopped");
 	return true;

@@ -101,6 +101,7 @@ struct eks_group {
 	bool may_launch;	 /* the process Launch is not suspended */
 	/* Its launch template, and which version: a number, "$Latest", "$Default"; "": none is told. */
 	const char *template_id, *template_version;
+	struct node_promise promise; /* by its tags, as Cluster Autoscaler reads them */
 };
 
 struct eks_activity {
@@ -135,6 +136,7 @@ struct eks_nodegroup {
 	const char *ailment; /* a status that is no health, and the issues that EKS sees, as a sentence; "": none */
 	bool has_pool;	     /* warmPoolConfig, enabled */
 	struct eks_pool pool;
+	struct node_promise promise; /* its labels and taints; resources by its tags */
 };
 
 struct eks_launch_error {

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "providers/text.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -120,6 +121,17 @@ void group_description_caution(struct group_description *d, struct arena *a, con
 		memcpy(list, d->cautions, d->caution_count * sizeof(const char *));
 	list[d->caution_count++] = text;
 	d->cautions = list;
+}
+
+void group_description_promise(struct group_description *d, struct arena *a, const struct node_promise *p)
+{
+	d->promise = *p;
+	if (p->unread)
+		group_description_caution(d, a,
+					  text_printf(a,
+						      "%zu of what the cloud says of new nodes makes no sense there and "
+						      "is left out: %s",
+						      p->unread_count, p->unread));
 }
 
 static int by_number(const void *left, const void *right)

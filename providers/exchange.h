@@ -49,6 +49,8 @@ bool provider_verb_changes(enum provider_verb verb);
 
 /* One more of its cautions; the text is kept as it is, the list is in the arena. */
 void group_description_caution(struct group_description *d, struct arena *a, const char *text);
+/* What its cloud promises of new nodes, and a caution about what of that makes no sense. */
+void group_description_promise(struct group_description *d, struct arena *a, const struct node_promise *p);
 /* Machines oldest first, as far as that is told, else by id; failures by their number. */
 void group_description_sort(struct group_description *d);
 /* The same, and ERROR_INVALID where an id stands twice: that machine would be counted twice. */

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/millis.h"
+#include "providers/node_promise.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,6 +88,7 @@ struct group_description {
 	 * or it is not told. Whether it was others is the caller's to know: what we asked for is a user's request, too.
 	 */
 	const char *resized_by;
+	struct node_promise promise; /* of a machine that is new; empty where its cloud does not tell */
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
 	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */

@@ -254,79 +254,9 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 	return known;
 }
 
-static const char *resource_of(const struct cluster_group *g)
+const char *group_gpu_resource(const struct cluster_group *g)
 {
 	return g->gpu_resource == NULL || g->gpu_resource[0] == '\0' ? "nvidia.com/gpu" : g->gpu_resource;
-}
-
-/* Nobody tells whether a plugin or a driver offers the GPUs of a node to come: both may, until one was seen. */
-static void add_devices(struct cluster *c, const char *resource, int64_t devices, struct resource *amounts,
-			size_t *count)
-{
-	char driver[DEVICE_NAME_SIZE];
-	amounts[(*count)++] = (struct resource){ resource, devices * 1000 };
-	if (device_driver_of(resource, driver))
-		amounts[(*count)++] =
-			(struct resource){ arena_strdup(&c->scratch, driver, strlen(driver)), devices * 1000 };
-}
-
-/* As far as it is told: the label that marks the nodes, what else is known of them, and their GPUs. */
-static struct template manifest_template(struct cluster *c, const struct cluster_group *g)
-{
-	struct decoded_pair *pairs = arena_array(&c->scratch, struct decoded_pair, g->label_count + 1);
-	struct decoded_map labels = { pairs, g->label_count };
-	bool is_told = false;
-	for (size_t i = 0; i < g->label_count; i++) {
-		pairs[i] = (struct decoded_pair){ g->labels[i].key, g->labels[i].value };
-		is_told = is_told || strcmp(g->labels[i].key, g->label.key) == 0;
-	}
-	if (!is_told)
-		pairs[labels.count++] = (struct decoded_pair){ g->label.key, g->label.value };
-	struct taint_record *rows = arena_array(&c->scratch, struct taint_record, g->taint_count);
-	for (size_t i = 0; i < g->taint_count; i++)
-		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
-	struct decoded_list taints = { rows, g->taint_count };
-	struct resource *amounts = arena_array(&c->scratch, struct resource, 2 * g->device_count + 4);
-	size_t count = 0;
-	for (size_t i = 0; i < g->device_count; i++)
-		add_devices(c, g->devices[i].resource, g->devices[i].count, amounts, &count);
-	if (count == 0)
-		add_devices(c, resource_of(g), g->gpus_per_node, amounts, &count);
-	if (g->cpu_milli > 0)
-		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
-	if (g->memory_milli > 0)
-		amounts[count++] = (struct resource){ "memory", g->memory_milli };
-	return (struct template){ .labels = model_labels(c, &labels),
-				  .taints = model_taints(c, &taints),
-				  .allocatable = model_resources(c, amounts, count) };
-}
-
-/* What was learned before it was told that these go. */
-static const struct taint_set *without_startup(struct cluster *c, const struct taint_set *set,
-					       const struct cluster_group *g)
-{
-	size_t count = 0, all = intern_count(set);
-	struct taint *rows = arena_array(&c->scratch, struct taint, all);
-	for (size_t i = 0; i < all; i++)
-		if (!node_taint_is_told(&set->items[i], g->startup_taints, g->startup_taint_count))
-			rows[count++] = set->items[i];
-	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
-}
-
-static struct template template_of(struct cluster *c, const struct cluster_group *g)
-{
-	for (size_t i = 0; i < c->group_count; i++) {
-		struct group_known *old = &c->groups[i];
-		if (!old->template.is_learned || strcmp(old->name, g->name) != 0 ||
-		    strcmp(old->provider, g->provider) != 0)
-			continue;
-		struct template kept = old->template;
-		template_hold(&kept);
-		kept.taints = without_startup(c, kept.taints, g);
-		intern_drop(&c->intern, old->template.taints);
-		return kept;
-	}
-	return manifest_template(c, g);
 }
 
 static const struct cluster_taint *copy_taints(struct arena *a, const struct cluster_taint *taints, size_t count)
@@ -351,7 +281,7 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.drives_marked_nodes = g->drives_marked_nodes,
 		.startup_taints = copy_taints(a, g->startup_taints, g->startup_taint_count),
 		.startup_taint_count = g->startup_taint_count,
-		.gpu_resource = copy(a, resource_of(g)),
+		.gpu_resource = copy(a, group_gpu_resource(g)),
 		.template = template_of(c, g),
 	};
 }

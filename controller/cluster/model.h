@@ -17,6 +17,7 @@
 #include "base/millis.h"
 #include "controller/cluster/node.h"
 #include "controller/cluster/pod.h"
+#include "providers/node_promise.h"
 
 struct cluster;
 
@@ -67,6 +68,7 @@ struct cluster_group {
 	size_t startup_taint_count;
 	const struct cluster_device *devices; /* in place of gpus_per_node of gpu_resource */
 	size_t device_count;
+	const struct node_promise *promise; /* what its cloud says of a new node; NULL: nothing */
 };
 
 enum cluster_change {

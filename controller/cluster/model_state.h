@@ -267,7 +267,8 @@ struct template
 	} zones[ZONES_MOST];
 	size_t zone_count;
 };
-void template_hold(const struct template *t); /* what a copy of it holds */
+/* Of a group that is told anew: as its nodes taught it, else as the manifest and its cloud tell. */
+struct template template_of(struct cluster *c, const struct cluster_group *g);
 void template_drop(struct cluster *c, const struct template *t);
 void template_learn(struct cluster *c, struct node *n); /* the node is of a group */
 bool pod_is_resident(const struct pod *p);
@@ -504,6 +505,9 @@ void node_forget_unknown(struct cluster *c, struct node *n);
 void node_place(struct cluster *c, struct node *n);				 /* sets the group, and teaches it */
 void node_reweigh(struct cluster *c, struct node *n, millis at, bool is_listed); /* other devices are published */
 void node_release(struct cluster *c, struct node *n);
+const char *group_gpu_resource(const struct cluster_group *g);
+/* Of a taint that comes and goes on a node, and says nothing of the next one of its group. */
+bool node_taint_passes(const char *key);
 /* By key and effect, and by the value where one was told. */
 bool node_taint_is_told(const struct taint *t, const struct cluster_taint *told, size_t count);
 

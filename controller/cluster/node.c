@@ -643,8 +643,7 @@ void cluster_node_ends(struct cluster *c, const struct node *seen, bool ends, mi
 	notify(c, CLUSTER_NODE_CHANGED, n, at, false);
 }
 
-/* Taints that come and go on a node, and say nothing of the next one of its group. */
-static bool is_passing(const char *key)
+bool node_taint_passes(const char *key)
 {
 	static const char *const prefixes[] = { "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/",
 						"status-taint.cluster-autoscaler.kubernetes.io/",
@@ -665,7 +664,7 @@ const struct taint_set *node_lasting_taints(struct cluster *c, const struct node
 	size_t count = 0, all = intern_count(n->taints);
 	struct taint *rows = arena_array(&c->scratch, struct taint, all);
 	for (size_t i = 0; i < all; i++)
-		if (!is_passing(n->taints->items[i].key) && !is_startup_taint(c, n, &n->taints->items[i]))
+		if (!node_taint_passes(n->taints->items[i].key) && !is_startup_taint(c, n, &n->taints->items[i]))
 			rows[count++] = n->taints->items[i];
 	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
 }

@@ -1,4 +1,9 @@
-/* What the nodes of a group teach of the next one, for as long as it is not there. */
+/*
+ * What a new node of a group will be, for as long as it is not there. Who knows best has the word: its nodes, once one
+ * came; else the manifest, whose author may know what the cloud does not (what a bootstrap script or a DaemonSet
+ * adds, a device plugin's split); else the cloud, of all that the manifest leaves unsaid.
+ */
+#include "base/resource.h"
 #include "controller/cluster/model_state.h"
 
 #include <string.h>
@@ -8,7 +13,7 @@ enum { ELSEWHERE_MOST = 8 };
 /* Once it is whole: its DaemonSets' pods are there, and whoever marks nodes has marked it. */
 static const millis DAEMONS_COME = MINUTE, TAINTS_COME = 10 * MINUTE;
 
-void template_hold(const struct template *t)
+static void template_hold(const struct template *t)
 {
 	intern_hold(t->labels);
 	intern_hold(t->taints);
@@ -33,6 +38,157 @@ void template_drop(struct cluster *c, const struct template *t)
 	drop_residents(c, &t->residents);
 	for (size_t i = 0; i < t->zone_count; i++)
 		intern_drop(&c->intern, t->zones[i].labels);
+}
+
+/* --- what is told of it --- */
+
+static bool has_pair(const struct decoded_pair *pairs, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(pairs[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static const struct label_set *told_labels(struct cluster *c, const struct cluster_group *g,
+					   const struct node_promise *cloud)
+{
+	struct decoded_pair *pairs =
+		arena_array(&c->scratch, struct decoded_pair, g->label_count + cloud->label_count + 1);
+	size_t count = 0;
+	for (size_t i = 0; i < g->label_count; i++)
+		pairs[count++] = (struct decoded_pair){ g->labels[i].key, g->labels[i].value };
+	if (!has_pair(pairs, count, g->label.key))
+		pairs[count++] = (struct decoded_pair){ g->label.key, g->label.value };
+	for (size_t i = 0; i < cloud->label_count; i++)
+		if (!has_pair(pairs, count, cloud->labels[i].key))
+			pairs[count++] = (struct decoded_pair){ cloud->labels[i].key, cloud->labels[i].value };
+	const struct decoded_map map = { pairs, count };
+	return model_labels(c, &map);
+}
+
+/* The cloud gives nodes those of their start, too. */
+static bool is_of_start(const struct promised_taint *t, const struct cluster_group *g)
+{
+	const struct taint taint = { t->key, t->value, t->effect };
+	return node_taint_passes(t->key) || node_taint_is_told(&taint, g->startup_taints, g->startup_taint_count);
+}
+
+static bool has_record(const struct taint_record *rows, size_t count, const struct promised_taint *t)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(rows[i].key, t->key) == 0 && strcmp(rows[i].effect, t->effect) == 0)
+			return true;
+	return false;
+}
+
+static const struct taint_set *told_taints(struct cluster *c, const struct cluster_group *g,
+					   const struct node_promise *cloud)
+{
+	struct taint_record *rows =
+		arena_array(&c->scratch, struct taint_record, g->taint_count + cloud->taint_count);
+	size_t count = 0;
+	for (size_t i = 0; i < g->taint_count; i++)
+		rows[count++] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
+	for (size_t i = 0; i < cloud->taint_count; i++) {
+		const struct promised_taint *t = &cloud->taints[i];
+		if (!is_of_start(t, g) && !has_record(rows, count, t))
+			rows[count++] = (struct taint_record){ t->key, t->value, t->effect };
+	}
+	const struct decoded_list list = { rows, count };
+	return model_taints(c, &list);
+}
+
+struct amounts {
+	struct resource *rows;
+	size_t count;
+};
+
+static bool has_amount(const struct amounts *a, const char *name)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->rows[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void add_amount(struct amounts *a, const char *name, int64_t milli)
+{
+	if (!has_amount(a, name))
+		a->rows[a->count++] = (struct resource){ name, milli };
+}
+
+/* Nobody tells whether a plugin or a driver offers the GPUs of a node to come: both may, until one was seen. */
+static void add_devices(struct cluster *c, struct amounts *a, const char *resource, int64_t milli)
+{
+	char driver[DEVICE_NAME_SIZE];
+	add_amount(a, resource, milli);
+	if (device_driver_of(resource, driver))
+		add_amount(a, arena_strdup(&c->scratch, driver, strlen(driver)), milli);
+}
+
+/* GPUs of a machine are what its nodes have to give as long as nobody tells what they give. */
+static const struct resources *told_resources(struct cluster *c, const struct cluster_group *g,
+					      const struct node_promise *cloud)
+{
+	size_t promised_count = 0;
+	struct decoded_pair *pairs = arena_array(&c->scratch, struct decoded_pair, cloud->resource_count);
+	for (size_t i = 0; i < cloud->resource_count; i++)
+		pairs[i] = (struct decoded_pair){ cloud->resources[i].key, cloud->resources[i].value };
+	const struct decoded_map map = { pairs, cloud->resource_count };
+	const struct resource *promised = model_amounts(c, &map, &promised_count);
+	struct amounts a = { arena_array(&c->scratch, struct resource, 2 * (g->device_count + promised_count) + 4), 0 };
+	bool tells_gpus = g->device_count > 0;
+	for (size_t i = 0; i < g->device_count; i++)
+		add_devices(c, &a, g->devices[i].resource, g->devices[i].count * 1000);
+	for (size_t i = 0; i < promised_count; i++) {
+		add_devices(c, &a, promised[i].name, promised[i].milli);
+		tells_gpus = tells_gpus || device_is_gpu(promised[i].name);
+	}
+	if (!tells_gpus)
+		add_devices(c, &a, group_gpu_resource(g), g->gpus_per_node * 1000);
+	if (g->cpu_milli > 0)
+		add_amount(&a, "cpu", g->cpu_milli);
+	if (g->memory_milli > 0)
+		add_amount(&a, "memory", g->memory_milli);
+	return model_resources(c, a.rows, a.count);
+}
+
+static struct template told(struct cluster *c, const struct cluster_group *g)
+{
+	static const struct node_promise nothing;
+	const struct node_promise *cloud = g->promise != NULL ? g->promise : &nothing;
+	return (struct template){ .labels = told_labels(c, g, cloud),
+				  .taints = told_taints(c, g, cloud),
+				  .allocatable = told_resources(c, g, cloud) };
+}
+
+/* What was learned before it was told that these go. */
+static const struct taint_set *without_startup(struct cluster *c, const struct taint_set *set,
+					       const struct cluster_group *g)
+{
+	size_t count = 0, all = intern_count(set);
+	struct taint *rows = arena_array(&c->scratch, struct taint, all);
+	for (size_t i = 0; i < all; i++)
+		if (!node_taint_is_told(&set->items[i], g->startup_taints, g->startup_taint_count))
+			rows[count++] = set->items[i];
+	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
+}
+
+struct template template_of(struct cluster *c, const struct cluster_group *g)
+{
+	for (size_t i = 0; i < c->group_count; i++) {
+		struct group_known *old = &c->groups[i];
+		if (!old->template.is_learned || strcmp(old->name, g->name) != 0 ||
+		    strcmp(old->provider, g->provider) != 0)
+			continue;
+		struct template kept = old->template;
+		template_hold(&kept);
+		kept.taints = without_startup(c, kept.taints, g);
+		intern_drop(&c->intern, old->template.taints);
+		return kept;
+	}
+	return told(c, g);
 }
 
 /* --- what runs on every node of it --- */

@@ -1,6 +1,7 @@
 #include "controller/loop/fleet.h"
 
 #include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "base/json.h"
 #include "base/quantity.h"
 #include "base/signature.h"
@@ -146,6 +147,51 @@ static void tell_taints(struct cluster_group *g, const struct group_text *text, 
 	g->startup_taint_count = text->startup_taints.count;
 }
 
+/* NULL until the group was looked at. */
+static const struct node_promise *promise_of(const struct controller *c, size_t group)
+{
+	const struct node_group *g = c->groups ? c->groups[group] : NULL;
+
+	return g && g->is_known ? &g->seen.promise : NULL;
+}
+
+/* Each text with its NUL. */
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	return fnv1a_bytes(hash, text, strlen(text) + 1);
+}
+
+static uint64_t add_pairs(uint64_t hash, const struct promised_pair *pairs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hash = add_text(add_text(hash, pairs[i].key), pairs[i].value);
+	return hash;
+}
+
+static uint64_t hash_of(const struct controller *c)
+{
+	uint64_t hash = FNV1A_START;
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
+		const struct node_promise *p = promise_of(c, i);
+		if (!p || p->label_count + p->taint_count + p->resource_count == 0)
+			continue;
+		hash = fnv1a_bytes(hash, &i, sizeof i);
+		hash = add_text(add_pairs(hash, p->labels, p->label_count), "taints");
+		for (size_t k = 0; k < p->taint_count; k++)
+			hash = add_text(add_text(add_text(hash, p->taints[k].key), p->taints[k].value),
+					p->taints[k].effect);
+		hash = add_text(add_pairs(add_text(hash, "resources"), p->resources, p->resource_count), "");
+	}
+	return hash;
+}
+
+void fleet_follow_promises(struct controller *c)
+{
+	if (hash_of(c) != c->fleet.promises)
+		fleet_tell_cluster(c);
+}
+
 void fleet_tell_cluster(struct controller *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -165,13 +211,15 @@ void fleet_tell_cluster(struct controller *c)
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
 						    .price = g->price_per_hour,
-						    .drives_marked_nodes = block->drives_marked_nodes };
+						    .drives_marked_nodes = block->drives_marked_nodes,
+						    .promise = promise_of(c, i) };
 		tell_type(&groups[i], block, g->instance_type);
 		tell_devices(&groups[i], &c->manifest.groups[i].resources, &a);
 		tell_labels(&groups[i], &c->manifest.groups[i], &a);
 		tell_taints(&groups[i], &c->manifest.groups[i], &a);
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
+	c->fleet.promises = hash_of(c);
 }
 
 bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e)

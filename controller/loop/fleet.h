@@ -29,6 +29,7 @@ struct fleet {
 	struct provider *providers[PROVIDER_COUNT]; /* opened on first use */
 	provider_counts calls[PROVIDER_COUNT];
 	struct throttle throttles[PROVIDER_COUNT];
+	uint64_t promises; /* of what clouds say of new nodes, as the model of the cluster was told last: a hash */
 	struct cluster_door client; /* for providers whose groups are objects of the cluster */
 };
 
@@ -37,6 +38,8 @@ struct cluster_door cluster_client_open(struct api *a);
 
 /* Tells the model of the cluster which pools and groups there are. */
 void fleet_tell_cluster(struct controller *c);
+/* Again, where clouds say something else of new nodes since. */
+void fleet_follow_promises(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
 /* Logs a group of before that nobody looks after now, though machines there may still be protected. */
 void fleet_tell_left(const struct group_spec *left, const char *why);

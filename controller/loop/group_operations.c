@@ -1,6 +1,7 @@
 #include "controller/loop/group_operations.h"
 
 #include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "base/log.h"
 #include "state/guard_record.h"
 #include "state/launch.h"
@@ -652,6 +653,18 @@ static void note_emptied(struct node_group *g)
 	g->was_emptied = is_emptied;
 }
 
+/* A mistake of whoever configured the group, told when it is found and when it is another one. */
+static void note_unread(struct node_group *g)
+{
+	const struct node_promise *p = &g->seen.promise;
+	uint64_t unread = p->unread ? fnv1a_text(FNV1A_START, p->unread) : 0;
+
+	if (unread && unread != g->unread)
+		log_warn("new-node-unclear", LOG_S("group", group_spec_of(g)->name), LOG_S("found", p->unread),
+			 LOG_I("left_out", (int64_t)p->unread_count), LOG_END);
+	g->unread = unread;
+}
+
 static void described(struct node_group *g, struct provider_call *c)
 {
 	retry_reset(&g->retry);
@@ -663,6 +676,7 @@ static void described(struct node_group *g, struct provider_call *c)
 	g->must_look = false;
 	node_group_become_known(g);
 	note_emptied(g);
+	note_unread(g);
 	provider_call_release(c);
 	g->context->changed(g->context->user);
 	node_group_drive(g);

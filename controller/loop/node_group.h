@@ -157,6 +157,7 @@ struct node_group {
 	millis put_off_until;	    /* clock_mono */
 	bool is_put_off;	    /* and it is not that late yet */
 	bool was_owners;	    /* node_group_is_owners(), as it was told */
+	uint64_t unread;	    /* of what made no sense of new nodes there, as it was told last: a hash */
 	bool was_emptied;	    /* node_group_is_emptied(), likewise */
 	struct operation operation; /* token "": none is under way */
 	struct ongoing ongoing;

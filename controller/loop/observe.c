@@ -402,6 +402,7 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 	const struct fleet_spec *fleet = fleet_of(c);
 	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, fleet->pool_count);
 
+	fleet_follow_promises(c);
 	cluster_watch_needed(c->cluster, clock_mono(c->clock));
 	cluster_follow_waiting(c->cluster, clock_now(c->clock));
 	coming_tell(c);

@@ -234,7 +234,8 @@ struct size_text {
 struct pool_text {
 	struct azure_pool pool;
 	const char *scale_down;
-	struct decoded_list zones, sizes;
+	struct decoded_list zones, sizes, taints;
+	struct decoded_map labels, tags;
 	struct decoded_text count, problem, autoscale;
 };
 
@@ -256,6 +257,9 @@ static const struct field pool_fields[] = {
 	FIELD(struct pool_text, count, FIELD_RAW, "count"),
 	FIELD(struct pool_text, pool.is_autoscaled, FIELD_BOOL, "enableAutoScaling"),
 	FIELD_LIST_OF(struct pool_text, zones, "availabilityZones", text_record),
+	FIELD_LIST_OF(struct pool_text, taints, "nodeTaints", text_record),
+	FIELD(struct pool_text, labels, FIELD_MAP, "nodeLabels"),
+	FIELD(struct pool_text, tags, FIELD_MAP, "tags"),
 	FIELD_LIST_OF(struct pool_text, sizes, "virtualMachinesProfile>scale>manual", size_record),
 	FIELD(struct pool_text, autoscale, FIELD_RAW, "virtualMachinesProfile>scale>autoscale"),
 	FIELD(struct pool_text, problem, FIELD_RAW, "status>provisioningError"),
@@ -292,6 +296,21 @@ static int64_t count_of(const struct pool_text *t)
 	return sum;
 }
 
+/* AKS gives nodes these labels and taints, and of tags none. */
+static struct node_promise promise_of(const struct pool_text *t, struct arena *a)
+{
+	const char *const *taints = t->taints.items;
+	struct node_promise p = { 0 };
+
+	for (size_t i = 0; i < t->labels.count; i++)
+		promise_label(&p, a, t->labels.pairs[i].key, t->labels.pairs[i].value);
+	for (size_t i = 0; i < t->taints.count; i++)
+		promise_written_taint(&p, a, taints[i]);
+	for (size_t i = 0; i < t->tags.count; i++)
+		promise_tag(&p, a, t->tags.pairs[i].key, t->tags.pairs[i].value);
+	return p;
+}
+
 bool azure_pool_read(const char *text, size_t len, struct arena *a, struct azure_pool *out, struct error *e)
 {
 	struct decoded_text properties;
@@ -311,6 +330,7 @@ bool azure_pool_read(const char *text, size_t len, struct arena *a, struct azure
 	p->zone_count = t.zones.count;
 	p->size_count = t.sizes.count;
 	p->count = count_of(&t);
+	p->promise = promise_of(&t, a);
 	if (p->is_of_machines && sizes && *sizes[0].size)
 		p->vm_size = sizes[0].size;
 	if (is_something(&t.problem)) {

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/decode.h"
 #include "base/millis.h"
+#include "providers/node_promise.h"
 
 #include <stdint.h>
 
@@ -48,6 +49,7 @@ struct azure_pool {
 	size_t size_count;   /* of a pool of VirtualMachines: how many machine sizes it mixes */
 	const char *problem; /* JSON of why it failed; NULL */
 	size_t problem_len;
+	struct node_promise promise; /* nodeLabels, nodeTaints, and tags as Cluster Autoscaler reads them */
 };
 
 bool azure_pool_read(const char *text, size_t len, struct arena *a, struct azure_pool *out, struct error *e) MUST_USE;

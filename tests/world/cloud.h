@@ -70,9 +70,16 @@ struct cloud_warm_pool {
 	int64_t least, prepared; /* prepared -1: up to the group's max */
 };
 
+/* Of each of its nodes, as the cloud was configured: a label, or a taint where there is an effect ("NoSchedule"). */
+struct cloud_mark {
+	const char *key, *value, *effect;
+	bool is_by_tag; /* EKS is told of it by a tag of the Auto Scaling group alone */
+};
+
 struct cloud_group {
 	const char *name, *pool, *zone, *instance_type; /* zone: the first, or the only one */
 	size_t zone_count;				/* on EKS; 0 is 1 */
+	const struct cloud_mark *marks;			/* up to one without a key; NULL: none. On EKS and AKS */
 	bool is_left_unbalanced;			/* there: AZRebalance is suspended */
 	char balancing[48]; /* what AZRebalance launched, until it ended another; "": nothing */
 	int64_t min, max, standby_max;

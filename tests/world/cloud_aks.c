@@ -58,6 +58,26 @@ static const char *problem_of(const struct cloud_group *g)
 			 "capacity for the requested VM size in this region.\"}";
 }
 
+/* "nodeLabels":{"KEY":"VALUE"}, "nodeTaints":["KEY=VALUE:EFFECT"]; absent without. */
+static void write_marks(const struct cloud_group *g, bool are_taints, struct buf *out)
+{
+	const char *between = are_taints ? ",\"nodeTaints\":[" : ",\"nodeLabels\":{";
+	bool has_some = false;
+
+	for (const struct cloud_mark *m = g->marks; m && m->key; m++) {
+		if (are_taints != (m->effect != NULL))
+			continue;
+		if (are_taints)
+			buf_printf(out, "%s\"%s=%s:%s\"", between, m->key, m->value, m->effect);
+		else
+			buf_printf(out, "%s\"%s\":\"%s\"", between, m->key, m->value);
+		between = ",";
+		has_some = true;
+	}
+	if (has_some)
+		buf_text(out, are_taints ? "]" : "}");
+}
+
 static void write_pool(const struct cloud_group *g, struct buf *out)
 {
 	buf_printf(out,
@@ -66,6 +86,8 @@ static void write_pool(const struct cloud_group *g, struct buf *out)
 		   ",\"vmSize\":\"%s\",\"mode\":\"User\",\"type\":\"VirtualMachineScaleSets\",\"osType\":\"Linux\","
 		   "\"powerState\":{\"code\":\"Running\"},\"provisioningState\":\"%s\"",
 		   g->name, g->operation.number, g->desired, g->instance_type, state_of(g));
+	write_marks(g, false, out);
+	write_marks(g, true, out);
 	if (g->is_spot)
 		buf_text(out, ",\"scaleSetPriority\":\"Spot\"");
 	if (g->deallocates)

@@ -120,6 +120,21 @@ static void write_warm_pool(const struct cloud_group *g, struct buf *out)
 	buf_text(out, "</WarmPoolConfiguration>");
 }
 
+/* "node-template/label/KEY" VALUE, "node-template/taint/KEY" VALUE:EFFECT */
+static void write_tags(const struct cloud_group *g, struct buf *out)
+{
+	buf_text(out, "<Tags>");
+	for (const struct cloud_mark *m = g->marks; m && m->key; m++)
+		if (m->is_by_tag)
+			buf_printf(out,
+				   "<member><Key>k8s.io/cluster-autoscaler/node-template/%s/%s</Key><Value>%s%s%s"
+				   "</Value><ResourceId>asg-%s</ResourceId><ResourceType>auto-scaling-group"
+				   "</ResourceType><PropagateAtLaunch>true</PropagateAtLaunch></member>",
+				   m->effect ? "taint" : "label", m->key, m->value, m->effect ? ":" : "",
+				   m->effect ? m->effect : "", g->name);
+	buf_text(out, "</Tags>");
+}
+
 static void write_group(const struct cloud_group *g, struct buf *out)
 {
 	buf_printf(out,
@@ -134,6 +149,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	if (g->is_left_unbalanced)
 		buf_text(out, "<SuspendedProcesses><member><ProcessName>AZRebalance</ProcessName></member>"
 			      "</SuspendedProcesses>");
+	write_tags(g, out);
 	write_machines(g, true, out);
 	write_warm_pool(g, out);
 	buf_text(out, "</member>");
@@ -523,22 +539,61 @@ static void serve_action(struct wire_call *c)
 		refuse(c, 400, "InvalidAction");
 }
 
+static void write_labels(const struct cloud_group *g, struct buf *out)
+{
+	const char *between = "";
+
+	buf_text(out, "\"labels\":{");
+	for (const struct cloud_mark *m = g->marks; m && m->key; m++)
+		if (!m->is_by_tag && !m->effect) {
+			buf_printf(out, "%s\"%s\":\"%s\"", between, m->key, m->value);
+			between = ",";
+		}
+	buf_text(out, "}");
+}
+
+static const char *effect_of_eks(const char *effect)
+{
+	return !strcmp(effect, "NoSchedule") ? "NO_SCHEDULE"
+	       : !strcmp(effect, "NoExecute") ? "NO_EXECUTE"
+					      : "PREFER_NO_SCHEDULE";
+}
+
+static void write_taints(const struct cloud_group *g, struct buf *out)
+{
+	const char *between = "";
+
+	buf_text(out, "\"taints\":[");
+	for (const struct cloud_mark *m = g->marks; m && m->key; m++)
+		if (!m->is_by_tag && m->effect) {
+			buf_printf(out, "%s{\"key\":\"%s\",\"value\":\"%s\",\"effect\":\"%s\"}", between, m->key,
+				   m->value, effect_of_eks(m->effect));
+			between = ",";
+		}
+	buf_text(out, "]");
+}
+
 /* EKS itself: "/clusters/world/node-groups/NAME". */
 static void serve_nodegroup(struct wire_call *c)
 {
 	const char *at = strstr(c->path, "/node-groups/");
 	const struct cloud_group *g = at ? cloud_group_named(at + strlen("/node-groups/"), CLOUD_EKS) : NULL;
-	char text[300];
+	struct buf text = { .cap = 1 << 20 };
 
 	if (!g) {
 		wire_answer(c, 404, "x-amzn-ErrorType: ResourceNotFoundException", "{\"message\":\"there is none\"}");
 		return;
 	}
-	snprintf(text, sizeof text,
-		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"%s\",\"capacityType\":\"%s\","
-		 "\"resources\":{\"autoScalingGroups\":[{\"name\":\"asg-%s\"}]}}}",
-		 g->name, g->busy_with ? "UPDATING" : "ACTIVE", g->is_spot ? "SPOT" : "ON_DEMAND", g->name);
-	wire_answer(c, 200, NULL, text);
+	buf_printf(&text,
+		   "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"%s\",\"capacityType\":\"%s\","
+		   "\"resources\":{\"autoScalingGroups\":[{\"name\":\"asg-%s\"}]},",
+		   g->name, g->busy_with ? "UPDATING" : "ACTIVE", g->is_spot ? "SPOT" : "ON_DEMAND", g->name);
+	write_labels(g, &text);
+	buf_text(&text, ",");
+	write_taints(g, &text);
+	buf_text(&text, "}}");
+	wire_answer(c, 200, NULL, text.text);
+	buf_release(&text);
 }
 
 static void serve(struct wire_call *c)

@@ -201,6 +201,20 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 
 /* --- nodes --- */
 
+static void mark_node(struct value *v, const struct cloud_mark *m)
+{
+	char path[160];
+
+	for (; m && m->key; m++) {
+		snprintf(path, sizeof path, "metadata>labels>%s", m->key);
+		if (m->effect)
+			value_add(value_at(v, "spec>taints"), value_of("{'key':'%s','value':'%s','effect':'%s'}",
+								       m->key, m->value, m->effect));
+		else
+			value_set_text(v, path, m->value);
+	}
+}
+
 static struct object *register_node(const struct cloud_machine *m)
 {
 	static const char *const labels[] = { "simulated.preheat.dev/node-group", "eks.amazonaws.com/nodegroup",
@@ -218,6 +232,7 @@ static struct object *register_node(const struct cloud_machine *m)
 	if (g->is_spot && g->wire == CLOUD_AKS)
 		value_add(value_at(v, "spec>taints"), value_of("{'key':'kubernetes.azure.com/scalesetpriority','value':"
 							       "'spot','effect':'NoSchedule'}"));
+	mark_node(v, g->marks);
 	condition_set(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
