@@ -363,6 +363,118 @@ static void a_zone_where_no_machine_comes_is_forgotten(void **state)
 	cluster_free(c);
 }
 
+/* --- what is told before a node came --- */
+
+static const struct promised_pair cloud_labels[] = { { "team", "ml" }, { "tier", "gold" } };
+static const struct promised_taint cloud_taints[] = { { "dedicated", "ml", "NoSchedule" },
+						      { "node.cilium.io/agent-not-ready", "true", "NoExecute" },
+						      { "example.com/starts", "", "NoSchedule" } };
+static const struct promised_pair cloud_resources[] = { { "nvidia.com/mig-1g.10gb", "7" },
+							{ "cpu", "4" },
+							{ "vpc.amazonaws.com/efa", "1" } };
+
+static struct node_promise promise(size_t labels, size_t taints, size_t resources)
+{
+	return (struct node_promise){ .labels = (struct promised_pair *)cloud_labels,
+				      .label_count = labels,
+				      .taints = (struct promised_taint *)cloud_taints,
+				      .taint_count = taints,
+				      .resources = (struct promised_pair *)cloud_resources,
+				      .resource_count = resources };
+}
+
+static void tell(struct cluster *c, const struct cluster_group *g)
+{
+	static const int first[] = { 0 };
+	static const struct cluster_pool pool = { .name = "any",
+						  .namespace = "b",
+						  .gpus_per_replica = 1,
+						  .groups = first,
+						  .group_count = 1,
+						  .takes_any = true };
+	cluster_set_fleet(c, &pool, 1, g, 1);
+	cluster_offer(c, 0, 20);
+}
+
+#define SELECTS(key, value) ",'nodeSelector':{'" key "':'" value "'}"
+#define TOLERATES(key)	    ",'tolerations':[{'key':'" key "','operator':'Exists'}]"
+
+static void a_node_goes_before_the_manifest_and_that_before_the_cloud(void **state)
+{
+	(void)state;
+	static const struct cluster_label written = { "team", "web" };
+	struct cluster *c = cluster_new();
+	struct node_promise cloud = promise(2, 0, 0);
+	struct cluster_group group = group_named("g", 8, 20);
+	group.promise = &cloud;
+	tell(c, &group);
+	expect_told(c, ASKS("8", "") SELECTS("team", "ml"), "");
+	expect_told(c, ASKS("8", "") SELECTS("team", "web"), "g: its node selector wants team=web, nodes have ml");
+	group.labels = &written;
+	group.label_count = 1;
+	tell(c, &group);
+	expect_told(c, ASKS("8", "") SELECTS("team", "web"), "");
+	expect_told(c, ASKS("8", "") SELECTS("team", "ml"), "g: its node selector wants team=ml, nodes have web");
+	expect_told(c, ASKS("8", "") SELECTS("tier", "lead"), "g: its node selector wants tier=lead, nodes have gold");
+	see_node(c, plain);
+	end_node(c, "n1");
+	expect_told(c, ASKS("8", "") SELECTS("tier", "gold"),
+		    "g: its node selector wants tier=gold, nodes have no such label");
+	tell(c, &group);
+	expect_told(c, ASKS("8", "") SELECTS("tier", "gold"),
+		    "g: its node selector wants tier=gold, nodes have no such label");
+	cluster_free(c);
+}
+
+/* Of what a cloud gives a node some is gone once its start is over. */
+static void taints_of_the_cloud_count_but_for_those_of_a_start(void **state)
+{
+	(void)state;
+	static const struct cluster_taint start = { "example.com/starts", NULL, "NoSchedule" },
+					  written = { "dedicated", "web", "NoSchedule" };
+	struct cluster *c = cluster_new();
+	struct node_promise cloud = promise(0, 3, 0);
+	struct cluster_group group = group_named("g", 8, 20);
+	group.promise = &cloud;
+	tell(c, &group);
+	expect_told(c, ASKS("8", "") TOLERATES("dedicated"), "g: does not tolerate the taint example.com/starts:NoSchedule");
+	group.startup_taints = &start;
+	group.startup_taint_count = 1;
+	tell(c, &group);
+	expect_told(c, ASKS("8", "") TOLERATES("dedicated"), "");
+	expect_told(c, ASKS("8", ""), "g: does not tolerate the taint dedicated=ml:NoSchedule");
+	group.taints = &written;
+	group.taint_count = 1;
+	tell(c, &group);
+	expect_told(c, ASKS("8", ""), "g: does not tolerate the taint dedicated=web:NoSchedule");
+	cluster_free(c);
+}
+
+#define ASKS_ONE(resource, count) "'containers':[{'resources':{'limits':{'" resource "':'" count "'}}}]"
+
+static void devices_that_the_cloud_names_stand_for_those_of_a_machine(void **state)
+{
+	(void)state;
+	static const struct cluster_device written = { "nvidia.com/mig-1g.10gb", 3 };
+	struct cluster *c = cluster_new();
+	struct node_promise cloud = promise(0, 0, 3);
+	struct cluster_group group = group_named("g", 8, 20);
+	group.cpu_milli = 8000;
+	group.promise = &cloud;
+	tell(c, &group);
+	expect_told(c, ASKS_ONE("nvidia.com/mig-1g.10gb", "7"), "");
+	expect_told(c, ASKS_ONE("nvidia.com/gpu", "1"), "wants 1 nvidia.com/gpu; no node group has any");
+	expect_told(c, ASKS_ONE("nvidia.com/mig-1g.10gb", "1','cpu':'5"), "g: wants 5 cpu, a node has 4");
+	expect_told(c, ASKS_ONE("nvidia.com/mig-1g.10gb", "1','vpc.amazonaws.com/efa':'2"),
+		    "g: wants 2 vpc.amazonaws.com/efa, a node has 1");
+	group.devices = &written;
+	group.device_count = 1;
+	tell(c, &group);
+	expect_told(c, ASKS_ONE("nvidia.com/mig-1g.10gb", "7"),
+		    "wants 7 nvidia.com/mig-1g.10gb; largest node group g has 3 per node");
+	cluster_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +490,9 @@ int main(void)
 		cmocka_unit_test(the_taints_of_the_newest_node_count),
 		cmocka_unit_test(the_zones_of_a_group_are_remembered),
 		cmocka_unit_test(a_zone_where_no_machine_comes_is_forgotten),
+		cmocka_unit_test(a_node_goes_before_the_manifest_and_that_before_the_cloud),
+		cmocka_unit_test(taints_of_the_cloud_count_but_for_those_of_a_start),
+		cmocka_unit_test(devices_that_the_cloud_names_stand_for_those_of_a_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,7 +338,7 @@ static void a_machine_that_vanishes_ends_its_start(void **state)
 	assert_int_equal(starts.events[0].event.what, EVENT_REFUSED);
 }
 
-static int emptied, freed; /* lines */
+static int emptied, freed, unclear; /* lines */
 
 static void count_lines(void *user, enum log_level level, const char *line)
 {
@@ -346,6 +346,7 @@ static void count_lines(void *user, enum log_level level, const char *line)
 	(void)level;
 	emptied += strstr(line, "group-emptied") && strstr(line, "a schedule did");
 	freed += strstr(line, "group-free-again") != NULL;
+	unclear += strstr(line, "new-node-unclear") != NULL;
 }
 
 static void what_a_schedule_switches_off_is_logged_once(void **state)
@@ -362,6 +363,21 @@ static void what_a_schedule_switches_off_is_logged_once(void **state)
 	played_look(t);
 	assert_int_equal(emptied, 1);
 	assert_int_equal(freed, 1);
+	log_set_up(&(struct log_setup){ .least = LEVEL_INFO });
+}
+
+static void a_mistake_about_new_nodes_is_logged_once(void **state)
+{
+	static const char *const looks[] = { "taint 'a'", "taint 'a'", "taint 'b'", NULL, "taint 'b'" };
+	static const int told[] = { 1, 1, 2, 2, 3 };
+	struct stage_of_test *t = *state;
+
+	log_set_up(&(struct log_setup){ .least = LEVEL_INFO, .write = count_lines });
+	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+		cloud.unread = looks[i];
+		played_look(t);
+		assert_int_equal(unclear, told[i]);
+	}
 	log_set_up(&(struct log_setup){ .least = LEVEL_INFO });
 }
 
@@ -389,6 +405,7 @@ int main(void)
 		CASE(a_deposed_leader_sends_nothing),
 		CASE(a_machine_that_vanishes_ends_its_start),
 		CASE(what_a_schedule_switches_off_is_logged_once),
+		CASE(a_mistake_about_new_nodes_is_logged_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

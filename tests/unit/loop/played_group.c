@@ -208,6 +208,7 @@ void played_look(struct stage_of_test *t)
 						     .is_busy = cloud.is_busy || cloud.busy_with,
 						     .busy_with = cloud.busy_with,
 						     .emptied_by = cloud.emptied_by,
+						     .promise = { .unread = cloud.unread, .unread_count = 1 },
 						     .takes_turns = cloud.takes_turns,
 						     .ends_one_by_one = cloud.ends_one_by_one,
 						     .keeps_standby = cloud.keeps_standby,

@@ -24,6 +24,7 @@ struct cloud {
 	bool is_busy, takes_turns, ends_one_by_one, keeps_standby, replaces_lost, forgets_images, is_refused;
 	millis retry_after;	/* of the next change */
 	const char *emptied_by; /* a schedule; NULL: none did */
+	const char *unread;	/* of what it says of new nodes; NULL: all makes sense */
 	const char *busy_with;	/* somebody else's operation; NULL: none */
 	const char *operation;	/* what the next change is told to go on as; NULL: nothing */
 	char pending[64];	/* what the last look was told that goes on */
