@@ -224,7 +224,26 @@ func (a *aksConfig) complete(g *groupConfig) error {
 	if a.is("scaleSetPriority", "Spot") {
 		g.Taints = append(g.Taints, taintConfig{"kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"})
 	}
+	g.tellMarks(properties)
 	return nil
+}
+
+// tellMarks puts what the group's nodes are given where the pool tells of it, unless that was written.
+func (g *groupConfig) tellMarks(properties tree) {
+	if properties["nodeLabels"] == nil && len(g.Labels) > 0 {
+		labels := map[string]any{}
+		for key, value := range g.Labels {
+			labels[key] = value
+		}
+		properties["nodeLabels"] = labels
+	}
+	if properties["nodeTaints"] == nil && len(g.Taints) > 0 {
+		taints := []any{}
+		for _, t := range g.Taints {
+			taints = append(taints, t.Key+"="+t.Value+":"+t.Effect)
+		}
+		properties["nodeTaints"] = taints
+	}
 }
 
 func anyList(texts []string) (list []any) {
