@@ -922,10 +922,10 @@ static const char *ailment_of(const struct nodegroup_text *t, struct arena *a)
 /* As Kubernetes writes it: EKS has NO_SCHEDULE. */
 static const char *effect_of(const char *text)
 {
-	return !strcmp(text, "NO_SCHEDULE")	   ? "NoSchedule"
-	       : !strcmp(text, "NO_EXECUTE")	   ? "NoExecute"
+	return !strcmp(text, "NO_SCHEDULE")	     ? "NoSchedule"
+	       : !strcmp(text, "NO_EXECUTE")	     ? "NoExecute"
 	       : !strcmp(text, "PREFER_NO_SCHEDULE") ? "PreferNoSchedule"
-						   : text;
+						     : text;
 }
 
 /* EKS gives nodes these labels and taints, and Auto Scaling's groups none of its tags. */

@@ -127,11 +127,12 @@ void group_description_promise(struct group_description *d, struct arena *a, con
 {
 	d->promise = *p;
 	if (p->unread)
-		group_description_caution(d, a,
-					  text_printf(a,
-						      "%zu of what the cloud says of new nodes makes no sense there and "
-						      "is left out: %s",
-						      p->unread_count, p->unread));
+		group_description_caution(
+			d, a,
+			text_printf(a,
+				    "%zu of what the cloud says of new nodes makes no sense there and "
+				    "is left out: %s",
+				    p->unread_count, p->unread));
 }
 
 static int by_number(const void *left, const void *right)

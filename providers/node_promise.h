@@ -27,7 +27,8 @@ struct node_promise {
 	size_t unread_count;
 };
 
-/* Each keeps what it finds under the same name, so that who knows best goes first. Nothing is added to a copy of one. */
+/* Each keeps what it finds under the same name, so that who knows best goes first. Nothing is added to a copy of one.
+ */
 void promise_label(struct node_promise *p, struct arena *a, const char *key, const char *value);
 void promise_taint(struct node_promise *p, struct arena *a, const char *key, const char *value, const char *effect);
 /* By a tag as Cluster Autoscaler reads it of a group without nodes, where it is one:

@@ -89,8 +89,8 @@ struct group_description {
 	 */
 	const char *resized_by;
 	struct node_promise promise; /* of a machine that is new; empty where its cloud does not tell */
-	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
-	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
+	const char *ailment;	     /* what the cloud itself says is wrong with the group; NULL or "": nothing */
+	millis ends_at;		     /* of the reservation that all its machines stand in; 0: none, or not told */
 	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */
 	millis end_hold;
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */

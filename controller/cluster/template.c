@@ -85,8 +85,7 @@ static bool has_record(const struct taint_record *rows, size_t count, const stru
 static const struct taint_set *told_taints(struct cluster *c, const struct cluster_group *g,
 					   const struct node_promise *cloud)
 {
-	struct taint_record *rows =
-		arena_array(&c->scratch, struct taint_record, g->taint_count + cloud->taint_count);
+	struct taint_record *rows = arena_array(&c->scratch, struct taint_record, g->taint_count + cloud->taint_count);
 	size_t count = 0;
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[count++] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };

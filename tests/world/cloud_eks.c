@@ -554,7 +554,7 @@ static void write_labels(const struct cloud_group *g, struct buf *out)
 
 static const char *effect_of_eks(const char *effect)
 {
-	return !strcmp(effect, "NoSchedule") ? "NO_SCHEDULE"
+	return !strcmp(effect, "NoSchedule")  ? "NO_SCHEDULE"
 	       : !strcmp(effect, "NoExecute") ? "NO_EXECUTE"
 					      : "PREFER_NO_SCHEDULE";
 }

@@ -208,8 +208,8 @@ static void mark_node(struct value *v, const struct cloud_mark *m)
 	for (; m && m->key; m++) {
 		snprintf(path, sizeof path, "metadata>labels>%s", m->key);
 		if (m->effect)
-			value_add(value_at(v, "spec>taints"), value_of("{'key':'%s','value':'%s','effect':'%s'}",
-								       m->key, m->value, m->effect));
+			value_add(value_at(v, "spec>taints"),
+				  value_of("{'key':'%s','value':'%s','effect':'%s'}", m->key, m->value, m->effect));
 		else
 			value_set_text(v, path, m->value);
 	}

@@ -18,13 +18,12 @@
 	"    - { name: gpu, " block ", zone: z1, instanceType: " type ", gpusPerNode: 1, pricePerHour: 1, min: 0, " \
 	"max: 4 }\n"
 
-#define EKS                                                                                                      \
-	POOL("provider: eks, eks: { cluster: world, nodegroup: gpu, region: eu-west-1, endpoint: \"" CLOUD_AWS   \
-	     "\" }",                                                                                             \
+#define EKS                                                                                                            \
+	POOL("provider: eks, eks: { cluster: world, nodegroup: gpu, region: eu-west-1, endpoint: \"" CLOUD_AWS "\" }", \
 	     "g5.xlarge")
-#define AKS                                                                                                      \
-	POOL("provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: rg, "     \
-	     "cluster: world, pool: gpu }",                                                                      \
+#define AKS                                                                                                  \
+	POOL("provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: rg, " \
+	     "cluster: world, pool: gpu }",                                                                  \
 	     "Standard_NC4as_T4_v3")
 
 static const struct cloud_mark marks[] = { { "team", "ml", NULL, false },

@@ -437,7 +437,8 @@ static void taints_of_the_cloud_count_but_for_those_of_a_start(void **state)
 	struct cluster_group group = group_named("g", 8, 20);
 	group.promise = &cloud;
 	tell(c, &group);
-	expect_told(c, ASKS("8", "") TOLERATES("dedicated"), "g: does not tolerate the taint example.com/starts:NoSchedule");
+	expect_told(c, ASKS("8", "") TOLERATES("dedicated"),
+		    "g: does not tolerate the taint example.com/starts:NoSchedule");
 	group.startup_taints = &start;
 	group.startup_taint_count = 1;
 	tell(c, &group);

@@ -130,17 +130,17 @@ static void there_is_a_most_of_all(void **state)
 
 #define NODEGROUP                                                                                                 \
 	"{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"ACTIVE\",\"labels\":{\"team\":\"ml\",\"n\":\"1\"}," \
-	"\"taints\":[{\"key\":\"dedicated\",\"value\":\"ml\",\"effect\":\"NO_SCHEDULE\"},"                       \
-	"{\"key\":\"soft\",\"effect\":\"PREFER_NO_SCHEDULE\"},{\"key\":\"hard\",\"effect\":\"NO_EXECUTE\"},"     \
+	"\"taints\":[{\"key\":\"dedicated\",\"value\":\"ml\",\"effect\":\"NO_SCHEDULE\"},"                        \
+	"{\"key\":\"soft\",\"effect\":\"PREFER_NO_SCHEDULE\"},{\"key\":\"hard\",\"effect\":\"NO_EXECUTE\"},"      \
 	"{\"key\":\"new\",\"effect\":\"SOMETHING_NEW\"},{}],"                                                     \
 	"\"tags\":{\"" AWS "label/other\":\"x\",\"" AWS "resources/nvidia.com/gpu\":\"4\",\"owner\":\"me\"},"     \
 	"\"resources\":{\"autoScalingGroups\":[{\"name\":\"g\"}]}}}"
-#define OF_NODEGROUP \
-	"team=ml,n=1,dedicated=ml:NoSchedule,soft=:PreferNoSchedule,hard=:NoExecute,nvidia.com/gpu*4,"
+#define OF_NODEGROUP "team=ml,n=1,dedicated=ml:NoSchedule,soft=:PreferNoSchedule,hard=:NoExecute,nvidia.com/gpu*4,"
 
 static void a_node_group_tells_of_its_nodes(void **state)
 {
-	static const char empty[] = "{\"nodegroup\":{\"nodegroupName\":\"n\",\"labels\":null,\"taints\":null,\"tags\":{}}}";
+	static const char empty[] =
+		"{\"nodegroup\":{\"nodegroupName\":\"n\",\"labels\":null,\"taints\":null,\"tags\":{}}}";
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct eks_nodegroup n;
 	struct error e = { 0 };
@@ -153,15 +153,15 @@ static void a_node_group_tells_of_its_nodes(void **state)
 }
 
 #define TAG(key, value) "<member><Key>" key "</Key><Value>" value "</Value></member>"
-#define GROUP                                                                                                       \
-	"<DescribeAutoScalingGroupsResponse><DescribeAutoScalingGroupsResult><AutoScalingGroups><member>"           \
-	"<AutoScalingGroupName>g</AutoScalingGroupName><MinSize>0</MinSize><MaxSize>4</MaxSize>"                    \
-	"<DesiredCapacity>0</DesiredCapacity><Tags>" TAG(AWS "label/team", "web") TAG(AWS "label/more", "y")        \
-		TAG(AWS "taint/dedicated", "web:NoSchedule") TAG(AWS "taint/dedicated", "web:NoExecute")            \
-			TAG(AWS "taint/bad", "?") TAG(AWS "resources/nvidia.com/gpu", "8") TAG("Name", "n")         \
-				"<member><Key>k8s.io/cluster-autoscaler/node-template/label/none</Key></member>"    \
-				"</Tags></member></AutoScalingGroups></DescribeAutoScalingGroupsResult>"            \
-				"</DescribeAutoScalingGroupsResponse>"
+#define GROUP                                                                                                         \
+	"<DescribeAutoScalingGroupsResponse><DescribeAutoScalingGroupsResult><AutoScalingGroups><member>"             \
+	"<AutoScalingGroupName>g</AutoScalingGroupName><MinSize>0</MinSize><MaxSize>4</MaxSize>"                      \
+	"<DesiredCapacity>0</DesiredCapacity><Tags>" TAG(AWS "label/team", "web") TAG(AWS "label/more", "y") TAG(     \
+		AWS "taint/dedicated", "web:NoSchedule") TAG(AWS "taint/dedicated", "web:NoExecute")                  \
+		TAG(AWS "taint/bad", "?") TAG(AWS "resources/nvidia.com/gpu", "8") TAG(                               \
+			"Name", "n") "<member><Key>k8s.io/cluster-autoscaler/node-template/label/none</Key></member>" \
+				     "</Tags></member></AutoScalingGroups></DescribeAutoScalingGroupsResult>"         \
+				     "</DescribeAutoScalingGroupsResponse>"
 
 /* What EKS gives nodes itself goes before what tags tell of it. */
 static void a_node_group_goes_before_the_tags_of_its_auto_scaling_group(void **state)
@@ -190,10 +190,10 @@ static void a_node_group_goes_before_the_tags_of_its_auto_scaling_group(void **s
 
 static void an_agent_pool_tells_of_its_nodes(void **state)
 {
-	static const char whole[] = "{\"properties\":{\"count\":0,\"nodeLabels\":{\"team\":\"ml\"},\"nodeTaints\":["
-				    "\"sku=gpu:NoSchedule\",\"oops\"],\"tags\":{\"owner\":\"me\",\"" AZURE
-				    "label_team\":\"web\",\"" AZURE "label_a\":\"b\",\"" AZURE
-				    "resources_nvidia.com_mig-1g.10gb\":\"7\"}}}";
+	static const char whole[] =
+		"{\"properties\":{\"count\":0,\"nodeLabels\":{\"team\":\"ml\"},\"nodeTaints\":["
+		"\"sku=gpu:NoSchedule\",\"oops\"],\"tags\":{\"owner\":\"me\",\"" AZURE "label_team\":\"web\",\"" AZURE
+		"label_a\":\"b\",\"" AZURE "resources_nvidia.com_mig-1g.10gb\":\"7\"}}}";
 	static const char empty[] = "{\"properties\":{\"count\":0,\"nodeLabels\":null,\"nodeTaints\":null}}";
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct azure_pool p;
