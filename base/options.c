@@ -205,11 +205,65 @@ static void fill_tables(const struct option_row *rows, size_t count, struct opti
 	}
 }
 
-bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest, struct error *e)
+static size_t row_named(const struct option_table *t, const char *name)
+{
+	size_t i = 0;
+
+	while (i < t->count && strcmp(t->rows[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+/* `--by --excess`: the value was forgotten, and the next option taken for it. */
+static bool is_option(const struct option_table *t, const char *text)
+{
+	return text && !strncmp(text, "--", 2) && row_named(t, text + 2) < t->count;
+}
+
+static bool refuse_value(const struct option_table *t, const struct option_row *row, struct error *e)
+{
+	double number;
+
+	if (is_option(t, optarg))
+		return error_set(e, ERROR_INVALID, "--%s: %s is missing in front of %.60s; allowed: %s", row->name,
+				 row->argument, optarg, allowed_for(row));
+	bool lacks_unit = (row->type == OPTION_DURATION || row->type == OPTION_PERIOD) && parse_number(optarg, &number);
+	const char *digits = lacks_unit ? optarg : "";
+	return error_set(e, ERROR_INVALID, "--%s: found '%.100s'; allowed: %s%s%.20s%s%.20s%s", row->name, optarg,
+			 allowed_for(row), lacks_unit ? "; do: add the unit, as in " : "", digits,
+			 lacks_unit ? "s or " : "", digits, lacks_unit ? "h" : "");
+}
+
+static bool obeys(const struct option_table *t, const bool *given, struct error *e)
+{
+	for (const struct option_rule *r = t->rules; r && r->option; r++) {
+		size_t option = row_named(t, r->option), other = row_named(t, r->other);
+
+		if (option == t->count || other == t->count || !given[option])
+			continue;
+		const char *argument = t->rows[other].argument;
+		if (r->how == OPTION_NEEDS && !given[other])
+			return error_set(e, ERROR_INVALID,
+					 "--%s: found without --%s, where it has no effect; do: add --%s%s%s, or leave "
+					 "--%s out",
+					 r->option, r->other, r->other, argument ? " " : "", argument ? argument : "",
+					 r->option);
+		if (r->how == OPTION_EXCLUDES && given[other])
+			return error_set(e, ERROR_INVALID,
+					 "--%s: found beside --%s, where it has no effect; do: leave one of them out",
+					 r->option, r->other);
+	}
+	return true;
+}
+
+bool options_parse(int argc, char **argv, const struct option_table *t, int *rest, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct option_row *rows = t->rows;
+	size_t count = t->count;
 	struct option *longs = arena_array(&a, struct option, count + 1);
 	char *letters = arena_array(&a, char, 2 * count + 2);
+	bool *given = arena_array(&a, bool, count + 1);
 	int value;
 
 	fill_tables(rows, count, longs, letters);
@@ -223,12 +277,12 @@ bool options_parse(int argc, char **argv, const struct option_row *rows, size_t 
 			return refuse(row, value, e);
 		if (is_refused)
 			return refuse_unknown(argv[optind - 1], nearest_option(rows, count, argv[optind - 1]), e);
-		if (!store(row, optarg))
-			return error_set(e, ERROR_INVALID, "--%s: found '%.100s'; allowed: %s", row->name, optarg,
-					 allowed_for(row));
+		if (is_option(t, optarg) || !store(row, optarg))
+			return refuse_value(t, row, e);
+		given[row - rows] = true;
 	}
 	*rest = optind;
-	return true;
+	return obeys(t, given, e);
 }
 
 void option_write_name(const struct option_row *row, struct buf *out)

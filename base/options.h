@@ -38,10 +38,23 @@ struct option_row {
 	const char *choices; /* "table|json|csv" for OPTION_CHOICE */
 };
 
+/* An option that has an effect only beside another, or none beside it. */
+struct option_rule {
+	const char *option;
+	enum { OPTION_NEEDS, OPTION_EXCLUDES } how;
+	const char *other;
+};
+
+struct option_table {
+	const struct option_row *rows;
+	size_t count;
+	const struct option_rule *rules; /* ends in one without an option; NULL: none */
+};
+
 /* Fills the targets; *rest is the index of the first argument that is no option (getopt permutes).
- * An unknown option or a bad value is an error that names the option, what was found, what is allowed. */
-bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest,
-		   struct error *e) MUST_USE;
+ * An unknown option, a bad value or one that would have no effect is an error that names the option, what was found,
+ * what is allowed. */
+bool options_parse(int argc, char **argv, const struct option_table *t, int *rest, struct error *e) MUST_USE;
 /* A time as OPTION_TIME has it, or "now", or "-2h": what is relative counts from `now`. False leaves the value
  * untouched. */
 bool options_time(const char *text, millis now, millis *value) MUST_USE;

@@ -195,6 +195,8 @@ bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64
  * more goes in a day than was recorded in it; hours in which nobody wrote keep as much longer.
  */
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;
+/* The first tick that it would leave. */
+bool history_retain_from(struct history *h, millis older_than, int64_t *first, struct error *e) MUST_USE;
 /* On a full disk: the oldest ticks go, about so many rows at once, until the file has room within itself for those to
  * come; what they came to stays in sums. The last hour or so always stays. */
 bool history_make_room(struct history *h, int64_t rows, struct error *e) MUST_USE;

@@ -194,6 +194,16 @@ static bool hide(struct history *h, millis older_than, struct error *e)
 		      e);
 }
 
+bool history_retain_from(struct history *h, millis older_than, int64_t *first, struct error *e)
+{
+	struct history_span span;
+
+	if (!history_span(h, &span, e))
+		return false;
+	*first = span.first_tick;
+	return find_cut(h, &span, older_than, first, e);
+}
+
 static bool find_piece(struct history *h, struct piece *p, bool *there, struct error *e)
 {
 	struct history_span span;

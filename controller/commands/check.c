@@ -1239,6 +1239,13 @@ static int run(int argc, char **argv)
 	return check((const char *const *)argv + rest, (size_t)(argc - rest));
 }
 
+static const struct option_rule rules[] = {
+	{ "namespace", OPTION_NEEDS, "cluster" },
+	{ "kubeconfig", OPTION_NEEDS, "cluster" },
+	{ "context", OPTION_NEEDS, "cluster" },
+	{ 0 },
+};
+
 const struct command command_check = {
 	.name = "check",
 	.usage = "check [OPTIONS] FILE|FOLDER|-...",
@@ -1255,5 +1262,6 @@ const struct command command_check = {
 		 "the rules of the scheduling contract (docs/contract.md): each violation names its rule and remedy.\n"
 		 "The annotation preheat.dev/ignore: RULE, RULE takes rules off an object.\n",
 	.arguments = "FILE",
+	.rules = rules,
 	.run = run,
 };

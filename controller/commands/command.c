@@ -183,7 +183,7 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 		*code = EXIT_DONE;
 		return false;
 	}
-	if (options_parse(argc, argv, rows, count, rest, &e))
+	if (options_parse(argc, argv, &(struct option_table){ rows, count, c->rules }, rest, &e))
 		return true;
 	fprintf(stderr, "%s %s: %s (see '%s %s --help')\n", program, c->name, e.message, program, c->name);
 	*code = EXIT_USAGE;

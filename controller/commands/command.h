@@ -24,6 +24,7 @@ struct command {
 	void (*write_notes)(struct buf *out); /* the same where it comes from a table; NULL: nothing */
 	const char *arguments;		      /* for completion: "FILE", "bash|zsh|fish"; NULL: takes none */
 	const struct command *const *verbs;   /* below it, such as `provider check`; ends in NULL, and so does none */
+	const struct option_rule *rules;      /* options that have no effect without or beside others; NULL: none */
 	int (*run)(int argc, char **argv);
 };
 

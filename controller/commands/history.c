@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -420,12 +421,52 @@ static bool history_hours_print(struct history_args *q, const char *output, stru
 	return true;
 }
 
-/* Drops ticks that ended longer before the end than `keep`, and says how many. */
-static bool history_hours_retain(struct history_args *q, millis keep, struct error *e)
+static bool answers_yes(void)
 {
-	int64_t dropped;
-	struct history *h = history_edit(history_path(q->history), e);
+	char answer[16] = "";
 
+	return fgets(answer, sizeof answer, stdin) && (!strcasecmp(answer, "y\n") || !strcasecmp(answer, "yes\n"));
+}
+
+/* What goes is gone: a person is asked, anything else must have said so. *agreed: whether to go on. */
+static bool may_drop(struct history_args *q, int64_t first_left, bool *agreed, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	int64_t ticks = q->span.last_tick - q->span.first_tick + 1;
+	millis until;
+
+	if (!history_tick_end(q->history, first_left - 1, &until, e))
+		return false;
+	buf_printf(&text, "%s of %s ticks would be dropped for good, ",
+		   human_count(first_left - q->span.first_tick).text, human_count(ticks).text);
+	history_args_print_time(q, q->span.from, false, &text);
+	buf_text(&text, " to ");
+	history_args_print_time(q, until, false, &text);
+	buf_text(&text, ", with their decisions, provider calls and drains; sums per hour would stay");
+	if (!isatty(STDIN_FILENO))
+		return error_set(e, ERROR_INVALID,
+				 "%s: %s; found no terminal to ask on; do: add --yes to drop them, or copy them first "
+				 "('history copy')",
+				 history_path(q->history), text.text);
+	fprintf(stderr, "%s: %s.\nDrop them? [y/N] ", history_path(q->history), text.text);
+	*agreed = answers_yes();
+	return true;
+}
+
+/* Drops ticks that ended longer before the end than `keep`, and says how many. */
+static bool history_hours_retain(struct history_args *q, millis keep, bool is_agreed, struct error *e)
+{
+	int64_t dropped, first_left;
+
+	if (!history_retain_from(q->history, q->span.to - keep, &first_left, e))
+		return false;
+	if (!is_agreed && first_left > q->span.first_tick && !may_drop(q, first_left, &is_agreed, e))
+		return false;
+	if (!is_agreed && first_left > q->span.first_tick) {
+		puts("nothing was dropped");
+		return true;
+	}
+	struct history *h = history_edit(history_path(q->history), e);
 	if (!h)
 		return false;
 	if (!history_retain(h, q->span.to - keep, &dropped, e)) {
@@ -764,6 +805,11 @@ static int run_copy(int argc, char **argv)
 	return EXIT_DONE;
 }
 
+static const struct option_rule copy_rules[] = {
+	{ "every", OPTION_NEEDS, "follow" },
+	{ 0 },
+};
+
 static const struct command history_command_copy = {
 	.name = "history copy",
 	.usage = "history copy [--db FILE] --target FILE|postgresql://USER@HOST/DATABASE#CLUSTER [--follow]",
@@ -771,6 +817,7 @@ static const struct command history_command_copy = {
 	.examples = "  preheat history copy --target 'postgresql://preheat@db.internal/fleet#prod-eu' --follow\n"
 		    "  preheat explain --db 'postgresql://db.internal/fleet#prod-eu' --pool chat --largest\n"
 		    "  preheat history copy --db 'postgresql://db.internal/fleet#prod-eu' --target prod-eu.db\n",
+	.rules = copy_rules,
 	.run = run_copy,
 };
 
@@ -781,7 +828,7 @@ static const struct command *const verbs[] = { &history_command_copy, &history_c
 struct asked {
 	struct history_args args;
 	const char *from, *to, *group, *limit, *output;
-	bool is_all, is_hours, is_launches, is_drains, is_moves, follows;
+	bool is_all, is_hours, is_launches, is_drains, is_moves, follows, is_agreed;
 	int64_t most;
 	millis retain; /* 0: keep all */
 };
@@ -963,7 +1010,7 @@ static bool answer(struct asked *a, struct error *e)
 	if (!history_args_open(&a->args, e))
 		return false;
 	if (a->retain)
-		return history_hours_retain(&a->args, a->retain, e);
+		return history_hours_retain(&a->args, a->retain, a->is_agreed, e);
 	if (a->is_launches)
 		return print_launches(a, e);
 	if (a->is_drains)
@@ -999,8 +1046,9 @@ static int show(int argc, char **argv)
 		{ "moves", 0, OPTION_FLAG, NULL,
 		  "instead: sleeps and wakes of engines in a share; with --pool, --from, --to, --number", &a.is_moves,
 		  NULL },
-		{ "retain", 0, OPTION_PERIOD, "AGE", "instead: drop ticks older than this, keep hourly sums", &a.retain,
-		  NULL },
+		{ "retain", 0, OPTION_PERIOD, "AGE",
+		  "instead: drop ticks older than this, keep hourly sums; asks first", &a.retain, NULL },
+		{ "yes", 'y', OPTION_FLAG, NULL, "with --retain: drop them without asking", &a.is_agreed, NULL },
 		PRINT_OPTION(&a.output),
 	};
 	struct error e;
@@ -1024,6 +1072,14 @@ static int run(int argc, char **argv)
 	return below ? below->run(argc - 1, argv + 1) : show(argc, argv);
 }
 
+static const struct option_rule rules[] = {
+	{ "yes", OPTION_NEEDS, "retain" },	 { "number", OPTION_EXCLUDES, "retain" },
+	{ "output", OPTION_EXCLUDES, "retain" }, { "from", OPTION_EXCLUDES, "hours" },
+	{ "to", OPTION_EXCLUDES, "hours" },	 { "group", OPTION_EXCLUDES, "hours" },
+	{ "limit", OPTION_EXCLUDES, "hours" },	 { "all", OPTION_EXCLUDES, "hours" },
+	{ "number", OPTION_EXCLUDES, "hours" },	 { 0 },
+};
+
 const struct command command_history = {
 	.name = "history",
 	.usage = "history [--db FILE] [--pool POOL] [--from TIME] [--to TIME]",
@@ -1037,5 +1093,6 @@ const struct command command_history = {
 		 "many\n"
 		 "ticks between them had no change; csv, json and yaml have the same rows and no such count.\n",
 	.verbs = verbs,
+	.rules = rules,
 	.run = run,
 };

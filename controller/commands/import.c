@@ -608,6 +608,12 @@ static int run(int argc, char **argv)
 
 	if (!command_options(&command_import, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
+	if (server.url && rest < argc) {
+		error_set(&e, ERROR_INVALID,
+			  "found '%.100s' beside --prometheus; allowed: one of them, a recording or a server",
+			  argv[rest]);
+		return command_failed(&command_import, &e);
+	}
 	if (server.url) {
 		if (!strcmp(server.url, "manifest"))
 			server.url = NULL;
@@ -623,6 +629,18 @@ static int run(int argc, char **argv)
 		return command_failed(&command_import, &e);
 	return EXIT_DONE;
 }
+
+static const struct option_rule rules[] = {
+	{ "filename", OPTION_NEEDS, "prometheus" },
+	{ "pool", OPTION_NEEDS, "prometheus" },
+	{ "last", OPTION_NEEDS, "prometheus" },
+	{ "step", OPTION_NEEDS, "prometheus" },
+	{ "print-queries", OPTION_NEEDS, "prometheus" },
+	{ "format", OPTION_EXCLUDES, "prometheus" },
+	{ "values", OPTION_EXCLUDES, "prometheus" },
+	{ "bin", OPTION_EXCLUDES, "prometheus" },
+	{ 0 },
+};
 
 const struct command command_import = {
 	.name = "import",
@@ -648,5 +666,6 @@ const struct command command_import = {
 		"\"\")\n"
 		"  preheat import --values rate requests.json prompt.json output.json --out day.csv.gz\n",
 	.arguments = "FILE",
+	.rules = rules,
 	.run = run,
 };

@@ -405,6 +405,14 @@ static int run(int argc, char **argv)
 	return e.kind == ERROR_NONE ? code : command_failed(&command_init, &e);
 }
 
+static const struct option_rule rules[] = {
+	{ "last", OPTION_NEEDS, "prometheus" },
+	{ "namespace", OPTION_EXCLUDES, "filename" },
+	{ "kubeconfig", OPTION_EXCLUDES, "filename" },
+	{ "context", OPTION_EXCLUDES, "filename" },
+	{ 0 },
+};
+
 const struct command command_init = {
 	.name = "init",
 	.usage = "init [--prometheus URL] [--out DIR]",
@@ -416,5 +424,6 @@ const struct command command_init = {
 		"Reads only. Pools are written in mode observe: nothing acts until you change that. GPU pods that are\n"
 		"no model server it knows get default-pool.yaml, a pool of class any.\n"
 		"Exit code 1: nothing was found, or something could not be listed; the message names it.\n",
+	.rules = rules,
 	.run = run,
 };

@@ -532,6 +532,11 @@ static int run(int argc, char **argv)
 		return code;
 	if (prints_reference)
 		return command_print(manual_write_reference);
+	if (out && rest < argc) {
+		error_set(&e, ERROR_INVALID, "found '%.60s' beside --out; allowed: --out DIR alone, which is all verbs",
+			  argv[rest]);
+		return command_failed(&command_man, &e);
+	}
 	if (!out)
 		return print_page(argv + rest, argc - rest);
 	return write_all(out, &e) ? EXIT_DONE : command_failed(&command_man, &e);

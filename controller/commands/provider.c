@@ -921,6 +921,13 @@ static int run_check(int argc, char **argv)
 	return check(&o);
 }
 
+static const struct option_rule rules[] = {
+	{ "out", OPTION_NEEDS, "prove" },
+	{ "timeout", OPTION_EXCLUDES, "prove" },
+	{ "output", OPTION_EXCLUDES, "prove" },
+	{ 0 },
+};
+
 static const struct command provider_command_check = {
 	.name = "provider check",
 	.usage = "provider check -f FILE... [OPTION...]",
@@ -935,6 +942,7 @@ static const struct command provider_command_check = {
 		 "commands buy or end one machine, and say so.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",
+	.rules = rules,
 	.run = run_check,
 };
 

@@ -101,7 +101,7 @@ static int view(struct viewing *v)
 
 static int run(int argc, char **argv)
 {
-	struct viewing v = { .db = "history.db", .listen = default_listen };
+	struct viewing v = { .listen = default_listen };
 	const struct option_row rows[] = {
 		{ "db", 0, OPTION_TEXT, "FILE", "the history, or the folder it is in (default: history.db)", &v.db,
 		  NULL },
@@ -118,12 +118,15 @@ static int run(int argc, char **argv)
 		return code;
 	if (v.prints_openapi)
 		return command_print(web_api_write_openapi);
-	if (rest < argc)
+	if (rest < argc && !v.db)
 		v.db = argv[rest++];
 	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: one history", argv[rest]);
+		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: one history, as FILE or with --db FILE",
+			  argv[rest]);
 		return command_failed(&command_view, &e);
 	}
+	if (!v.db)
+		v.db = "history.db";
 	return view(&v);
 }
 

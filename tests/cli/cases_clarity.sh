@@ -3,6 +3,7 @@
 
 clear_run='preheat simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz"'
 pool_of='apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: %s }\nspec:\n  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ %s ]\n'
+# Options that would be ignored.
 short='preheat generate --shape steps --length 1h --rate 1 --seed 1 --out t.csv 2>/dev/null'
 
 found 'check: a shared group is blamed where its value stands' 1 "p\.yaml:13:.*min: found '4'.*max, which is 3" \
@@ -33,6 +34,33 @@ refused 'a line without end has a remedy' 2 'right file' \
 	'{ echo "arrival_s,prompt_tokens,output_tokens"; head -c 300000 /dev/zero | tr "\0" 1; } >t.csv' \
 	'preheat simulate -f "$example/pool.yaml" --trace t.csv'
 
+objects=$PWD/tests/cli/init/cluster.yaml
+refused 'init: --last of nothing' 2 'init: --last: found without --prometheus, where it has no effect; do: add --prometheus URL, or leave --last out' \
+	'' 'preheat init -f "$objects" --last 3d'
+refused 'init: a namespace of files' 2 'init: --namespace: found beside --filename, where it has no effect' '' 'preheat init -f "$objects" -n llm'
+refused 'init: a kubeconfig beside files' 2 'init: --kubeconfig: found beside --filename' '' 'preheat init -f "$objects" --kubeconfig x'
+for option in '--last 3d' '-p chat' '--step 15s' '-f p.yaml' --print-queries; do
+	refused "import: $option of a file" 2 'import: --[a-z-]+: found without --prometheus, where it has no effect; do: add --prometheus URL' \
+		"$short" "preheat import t.csv $option --out out.csv"
+done
+for option in '--bin 1m' '--format vllm' '--values rate'; do
+	refused "import: $option of a server" 2 'import: --[a-z]+: found beside --prometheus, where it has no effect' '' \
+		"preheat import --prometheus http://127.0.0.1:1 -f \"\$example/pool.yaml\" $option --out w.db"
+done
+refused 'import: a file beside a server' 2 "import: found 't.csv' beside --prometheus; allowed: one of them" "$short" \
+	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" t.csv --out w.db'
+for option in '-n llm' '--context x' '--kubeconfig x'; do
+	refused "check: $option of files" 2 'check: --[a-z]+: found without --cluster, where it has no effect; do: add --cluster' '' \
+		"preheat check $option \"\$example/pool.yaml\""
+done
+refused 'history copy: --every of once' 2 'history copy: --every: found without --follow' "$short" 'preheat history copy --every 1m --target x.db'
+refused 'provider check: --out of no proof' 2 'provider check: --out: found without --prove' '' \
+	'preheat provider check -f "$example/../eks/pool.yaml" --out x'
+refused 'view: a file and --db' 2 "view: found 'b.db'; allowed: one history" '' 'preheat view b.db --db a.db'
+refused 'man: a verb beside --out' 2 "man: found 'cost' beside --out; allowed: --out DIR alone" '' 'preheat man cost --out pages'
+refused 'cost: an option in place of a value' 2 'cost: --by: WHAT is missing in front of --excess' '' 'preheat cost --by --excess'
+refused 'generate: a length without its unit' 2 "generate: --length: found '10'.*; do: add the unit, as in 10s or 10h" '' 'preheat generate --length 10'
+
 small_history="$short; preheat simulate -f \"\$example/pool.yaml\" --trace t.csv --out h >/dev/null 2>&1"
 refused 'history: nothing retained' 2 '--retain: found .0s.' "$small_history" 'preheat history --db h --retain 0s'
 refused 'history: no rows' 2 '--number: found .0.' "$small_history" 'preheat history --db h --number 0'
@@ -40,7 +68,7 @@ refused 'history: retain and hours' 2 '--retain.*alone' "$small_history" 'prehea
 refused 'explain: what retention dropped' 2 'dropped.*history --hours' \
 	'preheat generate --shape steps --length 6h --rate 1 --seed 1 --out t.csv 2>/dev/null
 	preheat simulate -f "$example/pool.yaml" --trace t.csv --out h >/dev/null 2>&1
-	preheat history --db h --retain 1h >/dev/null' 'preheat explain --db h --at 2024-01-01T00:30:00Z'
+	preheat history --db h --retain 1h --yes >/dev/null' 'preheat explain --db h --at 2024-01-01T00:30:00Z'
 
 found 'nothing ever started' 0 'chat +whole .*100.*NO +[^ ]+ +- ' \
 	"$short; sed '/headroom:/d; /standby:/d; s/ max: [0-9]*/ max: 0/; s/ min: [0-9]*/ min: 0/' \"\$example/pool.yaml\" >p.yaml

@@ -45,7 +45,7 @@ found 'follow: a table has its header once' 0 '^1 6$' "$half" "followed --all --
 found 'follow: filters hold' 0 '^same$' "$half" "followed --number 1 -o json && seen tick out && grow 400 && last=\$(preheat history --db h.db --number 1 -o csv | tail -1 | cut -d, -f2) &&
 	seen \"\\\"tick\\\": \$last,\" out && ended && preheat history --db h.db --number \$(wc -l <out) -o csv | sed 1d | cut -d, -f2 >want &&
 	sed 's/.*\"tick\": \\([0-9]*\\),.*/\\1/' out | diff - want && echo same"
-found 'follow: thinned meanwhile' 0 '^goes on$' "$half" "followed --all --number 1 -o json && seen tick out && preheat history --db h.db --retain 1m >/dev/null && grow 2 && seen '\"tick\": $((cut_at + 2)),' out && ended && echo goes on"
+found 'follow: thinned meanwhile' 0 '^goes on$' "$half" "followed --all --number 1 -o json && seen tick out && preheat history --db h.db --retain 1m --yes >/dev/null && grow 2 && seen '\"tick\": $((cut_at + 2)),' out && ended && echo goes on"
 found 'follow: set aside for another' 0 'h\.db: it is gone; waiting' "$half" "followed --all --number 1 -o json && seen tick out && mv h.db h.db.1 && seen gone err && cp '$whole' new && mv new h.db &&
 	seen '\"tick\": $((cut_at + 9)),' out && ended && [ \$(sort out | uniq -d | wc -l) -eq 0 ] && cat err"
 found 'follow: replaced at once' 0 'another file is there now' "$half" "followed --all --number 1 -o json && seen tick out && cp '$whole' new && mv new h.db && seen '\"tick\": $((cut_at + 9)),' out && ended && cat err"
@@ -60,7 +60,7 @@ found 'export: a day that was not over is written again' 0 '"over": false, "stat
 found 'export: a day that was over is left alone' 0 'there already' "$good" \
 	'preheat history export --db h.db --out days >/dev/null; sed -i s/false/true/ days/day=*/day.json; preheat history export --db h.db --out days'
 found 'export: what the history has less of is kept' 0 'kept: the history has less' "$good" \
-	'preheat history export --db h.db --out days >/dev/null; preheat history --db h.db --retain 10m >/dev/null; preheat history export --db h.db --out days'
+	'preheat history export --db h.db --out days >/dev/null; preheat history --db h.db --retain 10m --yes >/dev/null; preheat history export --db h.db --out days'
 found 'export: as many rows as decisions' 0 '^720 720$' "$good" \
 	'preheat history export --db h.db --out days --gzip >/dev/null; preheat history export --db h.db --out - --format jsonl >all
 	echo $(zcat days/day=*/decisions.csv.gz | sed 1d | wc -l) $(wc -l <all)'

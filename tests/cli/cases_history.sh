@@ -62,6 +62,25 @@ refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.
 refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
 	'preheat replay --db h.db --with p.yaml'
 
+# What goes is gone.
+kept='preheat history --db h.db --all --number 1000 -o csv | tail -n +2 | wc -l'
+refused 'history: retain with nobody to ask' 2 'h\.db: 241 of 720 ticks would be dropped for good, 2024-01-01 .* to .*; found no terminal.*do: add --yes' \
+	"cp '$scratch/good/history.db' h.db" 'preheat history --db h.db --retain 1h'
+found 'history: nothing went' 0 '^720$' "cp '$scratch/good/history.db' h.db" "preheat history --db h.db --retain 1h; $kept"
+found 'history: retain with --yes' 0 '^241 ticks dropped, 479 left' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --retain 1h --yes </dev/null'
+found 'history: nothing old, nothing to ask' 0 '^0 ticks dropped, 720 left' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --retain 30d'
+for answer in y:479 YES:479 n:720 :720 yesterday:720; do
+	found "history: retain on a terminal, answered '${answer%:*}'" 0 "^asked ${answer#*:}\$" "cp '$scratch/good/history.db' h.db" \
+		"echo '${answer%:*}' | script -qec '$preheat_path history --db h.db --retain 1h' /dev/null >said
+		grep -q 'Drop them? .y/N.' said && echo \"asked \$($kept)\""
+done
+refused 'history: --yes to nothing' 2 'history: --yes: found without --retain, where it has no effect' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --yes'
+refused 'history: hours of a stretch' 2 'history: --from: found beside --hours, where it has no effect' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --hours --from -1h'
+
 refused 'history: moves of a group' 2 '--pool, --from, --to, --number' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --moves --group g5'
 found 'history: moves without a share' 0 'only pools with spec.share' "cp '$scratch/good/history.db' h.db" \

@@ -28,12 +28,19 @@ static const struct option_row rows[] = {
 	{ "output", 'o', OPTION_CHOICE, "FORM", "form", &given.output, "table|json|csv" },
 };
 
+static const struct option_rule rules[] = {
+	{ "scale", OPTION_NEEDS, "seed" },
+	{ "tick", OPTION_EXCLUDES, "from" },
+	{ 0 },
+};
+static const struct option_table table = { rows, sizeof rows / sizeof *rows, rules };
+
 static bool parse(const char *one, const char *two, int *rest, struct error *e)
 {
 	static char verb[] = "verb", last[] = "last";
 	char *argv[] = { verb, (char *)one, last, (char *)two, NULL };
 
-	return options_parse(two ? 4 : 3, argv, rows, sizeof rows / sizeof *rows, rest, e);
+	return options_parse(two ? 4 : 3, argv, &table, rest, e);
 }
 
 static void values_are_understood(void **state)
@@ -101,8 +108,9 @@ static void mistakes_are_named(void **state)
 		{ "--scale=0", "--scale: found '0'; allowed: a decimal number above 0, such as 1.5" },
 		{ "--scale=0x10", "--scale: found '0x10'; allowed: a decimal number above 0, such as 1.5" },
 		{ "--scale=.", "--scale: found '.'; allowed: a decimal number above 0, such as 1.5" },
-		{ "--tick=15",
-		  "--tick: found '15'; allowed: a duration such as 250ms, 15s, 1h30m or 7d, at most 36500d" },
+		{ "--tick=15", "--tick: found '15'; allowed: a duration such as 250ms, 15s, 1h30m or 7d, at most "
+			       "36500d; do: add the "
+			       "unit, as in 15s or 15h" },
 		{ "--tick=5m1h",
 		  "--tick: found '5m1h'; allowed: a duration such as 250ms, 15s, 1h30m or 7d, at most 36500d" },
 		{ "--tick=99999999999d",
@@ -134,6 +142,38 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(e.message, "--pool: FILE is missing; allowed: a text that is not empty");
 }
 
+/* The value was forgotten. */
+static void an_option_is_no_value(void **state)
+{
+	static char verb[] = "verb", pool[] = "--pool", force[] = "--force", other[] = "--other";
+	struct error e = { 0 };
+	int rest;
+
+	(void)state;
+	assert_false(options_parse(3, (char *[]){ verb, pool, force, NULL }, &table, &rest, &e));
+	assert_string_equal(e.message,
+			    "--pool: FILE is missing in front of --force; allowed: a text that is not empty");
+	assert_true(options_parse(3, (char *[]){ verb, pool, other, NULL }, &table, &rest, &e));
+}
+
+static void what_would_be_ignored_is_refused(void **state)
+{
+	struct error e = { 0 };
+	int rest;
+
+	(void)state;
+	assert_false(parse("--scale=2", NULL, &rest, &e));
+	assert_string_equal(
+		e.message,
+		"--scale: found without --seed, where it has no effect; do: add --seed N, or leave --scale out");
+	assert_true(parse("--scale=2", "--seed=1", &rest, &e));
+	assert_true(parse("--seed=1", NULL, &rest, &e));
+	assert_false(parse("--from=1970-01-01T00:00:00Z", "--tick=15s", &rest, &e));
+	assert_string_equal(e.message,
+			    "--tick: found beside --from, where it has no effect; do: leave one of them out");
+	assert_true(parse("--tick=15s", NULL, &rest, &e));
+}
+
 static void near_words_are_found(void **state)
 {
 	static const char *const names[] = { "version", "simulate", "explain", "replay", "check" };
@@ -155,6 +195,8 @@ int main(void)
 		cmocka_unit_test(values_are_understood),
 		cmocka_unit_test(times_are_understood),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(an_option_is_no_value),
+		cmocka_unit_test(what_would_be_ignored_is_refused),
 		cmocka_unit_test(near_words_are_found),
 	};
 
