@@ -565,7 +565,7 @@ static bool load_pools(const struct command *c, struct running *r, int *code)
 
 	if (r->request->pools.count)
 		ok = manifest_load(r->request->pools.items, r->request->pools.count, &r->arena, &r->manifest, &f, &e) &&
-		     controller_accepts(&r->manifest, &f, &e);
+		     controller_accepts(&r->manifest, r->request->only_records, &f, &e);
 	if (!ok) {
 		struct buf text = { 0 };
 		for (size_t i = 0; i < f.count; i++) {

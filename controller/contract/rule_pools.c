@@ -166,6 +166,29 @@ static void rule_reservation_over(struct check_run *c)
 	}
 }
 
+/* What manifest_check_live() asks for. */
+static void rule_run_needs(struct check_run *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct spec_text *s = text_of(c, i);
+		const struct group_text *groups = s->groups.items;
+		if (!s->workload.selector.match_labels.count && fleet_of(c)->pools[i].class != CLASS_ANY)
+			violate(c,
+				&(struct breach){ &c->contract->pools[i], s->workload.node ? s->workload.node : s->node,
+						  "add workload.selector.matchLabels, the labels of its pods" },
+				"does not say which pods serve it: simulate takes it so, record and run do not");
+		for (size_t k = 0; k < s->groups.count; k++) {
+			size_t g = fleet_of(c)->pools[i].groups[k];
+			enum provider_choice p = (enum provider_choice)c->contract->manifest->groups[g].provider;
+			if (!c->contract->manifest->groups[g].blocks[p].node)
+				violate(c, &(struct breach){ &c->contract->pools[i], groups[k].node, NULL },
+					"node group %s does not say where its nodes are bought: simulate and record "
+					"take it so, run does not",
+					groups[k].name);
+		}
+	}
+}
+
 /* The engines, each followed by what it tells. */
 #define ENGINE(id, name, image, slots) { SOURCE_##id, name },
 #define METRIC(quantity, ...)	       { -1, #quantity },
@@ -759,6 +782,11 @@ static const struct contract_rule rules[] = {
 	  "A node group whose end has passed gets no machine, and the pool is smaller by it.",
 	  "set reservedUntil to the end of the next reservation, or leave the node group out", false, NULL, NULL,
 	  rule_reservation_over },
+	{ "run-needs", CONTRACT_NOTE, "WarmPool",
+	  "A pool has what run asks for",
+	  "It is refused when it is deployed, though it could be simulated.",
+	  "add the block of its cloud before it is deployed: eks, aks, karpenter, clusterApi, external, or simulated: { endpoint: http://... } for a trial",
+	  false, NULL, NULL, rule_run_needs },
 	{ "refusals-unseen", CONTRACT_NOTE, "WarmPool",
 	  "Requests that are turned away are seen",
 	  "Where servers refuse what is too much and tell nothing of it, the objective reads as met while clients are refused.",

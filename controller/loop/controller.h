@@ -66,9 +66,10 @@ struct controller_settings {
 	void *user;
 };
 
-/* Whether this program can run these pools: what a simulation does not need is there, and the clouds are known to it.
- * False with the first reason in `e` (ERROR_INVALID) and those about keys in `f`. */
-bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e) MUST_USE;
+/* Whether this program can run these pools, or with `only_records` watch them: what a simulation does not need is
+ * there, and the clouds are known to it. False with the first reason in `e` (ERROR_INVALID) and those about keys in
+ * `f`. */
+bool controller_accepts(const struct manifest *m, bool only_records, struct findings *f, struct error *e) MUST_USE;
 
 /* Starts to watch and, when it leads, to decide. NULL on failure. */
 struct controller *controller_open(const struct controller_settings *s, struct error *e) MUST_USE;

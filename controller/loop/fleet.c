@@ -63,9 +63,19 @@ struct cluster_door cluster_client_open(struct api *a)
 
 /* --- what the model of the cluster is told --- */
 
+/* Of a group that names no cloud, which is only recorded: as one of a trial. */
+static struct schema_label group_mark(const struct manifest *m, size_t group)
+{
+	struct schema_label l = manifest_group_label(m, group);
+
+	if (!*l.value)
+		l = (struct schema_label){ provider_block(PROVIDER_simulated)->label.key, m->fleet.groups[group].name };
+	return l;
+}
+
 static struct cluster_label mark_of(const struct controller *c, size_t group)
 {
-	struct schema_label l = manifest_group_label(&c->manifest, group);
+	struct schema_label l = group_mark(&c->manifest, group);
 
 	return (struct cluster_label){ l.key, l.value };
 }
@@ -222,9 +232,9 @@ void fleet_tell_cluster(struct controller *c)
 	c->fleet.promises = hash_of(c);
 }
 
-bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e)
+bool controller_accepts(const struct manifest *m, bool only_records, struct findings *f, struct error *e)
 {
-	for (size_t i = 0; i < m->fleet.group_count; i++) {
+	for (size_t i = 0; i < m->fleet.group_count && !only_records; i++) {
 		const struct group_spec *g = &m->fleet.groups[i];
 		if (!provider_find(g->provider))
 			return error_set(
@@ -233,14 +243,14 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 				"group out, or wait for a version that drives it",
 				g->name, g->provider);
 	}
-	return manifest_check_live(m, f, e);
+	return manifest_check_live(m, !only_records, f, e);
 }
 
 /* --- opening and closing --- */
 
 const char *fleet_group_settings(const struct controller *c, const struct manifest *m, size_t group, struct arena *a)
 {
-	struct schema_label mark = manifest_group_label(m, group);
+	struct schema_label mark = group_mark(m, group);
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	if (!c->settings.only_records)

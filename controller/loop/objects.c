@@ -108,7 +108,10 @@ static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 		if (s->items[i].refusal)
 			before[i] = arena_strdup(&kept, s->items[i].refusal, strlen(s->items[i].refusal));
 	bool ok = read_files(s) &&
-		  objects_choose(s->items, s->count, s->files, s->controller->settings.pool_selector != NULL, a, out);
+		  objects_choose(s->items, s->count, s->files,
+				 (struct choice_terms){ .is_part = s->controller->settings.pool_selector != NULL,
+							.only_records = s->controller->settings.only_records },
+				 a, out);
 	for (size_t i = 0; i < s->count; i++)
 		tell(&s->items[i], before[i]);
 	return ok;
@@ -285,7 +288,7 @@ struct choice {
 	enum use *uses;
 	size_t *by_age; /* indices, oldest first */
 	size_t count;
-	bool is_part;
+	struct choice_terms terms;
 	struct manifest_part *files;
 };
 
@@ -332,7 +335,7 @@ static struct manifest_part *part_of(const struct choice *c, size_t i)
 /* Pods that are selected by a pool of another controller are not seen to be. */
 static bool is_whole(const struct choice *c, const struct manifest *m, struct error *e)
 {
-	for (size_t i = 0; c->is_part && i < m->fleet.pool_count; i++)
+	for (size_t i = 0; c->terms.is_part && i < m->fleet.pool_count; i++)
 		if (m->fleet.pools[i].class == CLASS_ANY)
 			return error_set(
 				e, ERROR_INVALID,
@@ -367,8 +370,8 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 		parts[n++] = part_of(c, trial);
 	*out = (struct manifest){ 0 };
 	bool ok = !n || (manifest_load_parts(parts, n, a, out, &f, e) &&
-			 manifest_check_objects(out, OBJECTS_TRUSTED, &f, e) && controller_accepts(out, &f, e) &&
-			 is_whole(c, out, e));
+			 manifest_check_objects(out, OBJECTS_TRUSTED, &f, e) &&
+			 controller_accepts(out, c->terms.only_records, &f, e) && is_whole(c, out, e));
 	if (!ok)
 		tell_findings(&f, e);
 	findings_release(&f);
@@ -518,15 +521,15 @@ static void conclude(struct pool_object *o, enum use wanted)
 	o->former = manifest_part_hold(o->read);
 }
 
-bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, bool is_part, struct arena *a,
-		    struct manifest *out)
+bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, struct choice_terms terms,
+		    struct arena *a, struct manifest *out)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct choice c = { .items = items,
 			    .uses = arena_array(&scratch, enum use, count + 1),
 			    .by_age = arena_array(&scratch, size_t, count + 1),
 			    .count = count,
-			    .is_part = is_part,
+			    .terms = terms,
 			    .files = files };
 	struct error e = { 0 };
 

@@ -54,11 +54,16 @@ void pool_object_say(struct pool_object *o, const char *spec, size_t len);
 
 /* Files are always in force. A text of the name OBJECTS_TRUSTED. */
 #define OBJECTS_TRUSTED "the files of -f"
+struct choice_terms {
+	bool is_part;	   /* other controllers have pools, too, so that none here takes the pods of no pool */
+	bool only_records; /* nothing is bought for them */
+};
+
 /*
  * `items` by namespace and name. Reads what has not been read; sets refusal, former and is_former of all; `out` without
- * a pool is possible. `files` NULL: there are none. `is_part`: other controllers have pools, too, so that none here
- * takes the pods of no pool. False when the files alone make no sense. Nothing else may be in the arena.
+ * a pool is possible. `files` NULL: there are none. False when the files alone make no sense. Nothing else may be in
+ * the arena.
  */
-bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, bool is_part, struct arena *a,
-		    struct manifest *out) MUST_USE;
+bool objects_choose(struct pool_object *items, size_t count, struct manifest_part *files, struct choice_terms terms,
+		    struct arena *a, struct manifest *out) MUST_USE;
 void pool_object_release(struct pool_object *o);

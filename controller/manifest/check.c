@@ -1006,7 +1006,7 @@ static void check_groups_live(const struct manifest *m, size_t pool, struct find
 	}
 }
 
-bool manifest_check_live(const struct manifest *m, struct findings *f, struct error *e)
+bool manifest_check_live(const struct manifest *m, bool buys, struct findings *f, struct error *e)
 {
 	for (size_t i = 0; i < m->fleet.pool_count; i++) {
 		const struct workload_text *w = &m->pools[i].spec.workload;
@@ -1014,7 +1014,8 @@ bool manifest_check_live(const struct manifest *m, struct findings *f, struct er
 			schema_find_key(f, w->node ? w->node : m->pools[i].spec.node, w->node ? "selector" : "workload",
 					NULL, "workload.selector.matchLabels: which pods serve the pool",
 					"add the labels of its pods: selector: { matchLabels: { app: NAME } }");
-		check_groups_live(m, i, f);
+		if (buys)
+			check_groups_live(m, i, f);
 	}
 	findings_sort(f);
 	return !f->count || findings_error(f, e);

@@ -50,10 +50,10 @@ bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, str
 			 struct findings *f, struct error *e) MUST_USE;
 
 /*
- * What a cluster needs and a simulation does not: the labels of the serving pods, and a provider's block per node
- * group. False with the first in `e` (ERROR_INVALID) and all in `f`.
+ * What a cluster needs and a simulation does not: the labels of the serving pods and, where nodes are bought, a
+ * provider's block per node group. False with the first in `e` (ERROR_INVALID) and all in `f`.
  */
-bool manifest_check_live(const struct manifest *m, struct findings *f, struct error *e) MUST_USE;
+bool manifest_check_live(const struct manifest *m, bool buys, struct findings *f, struct error *e) MUST_USE;
 
 /*
  * Whoever may write WarmPools is not trusted with the controller's own files: pools that do not stand in the text named

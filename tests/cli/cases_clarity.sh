@@ -56,6 +56,10 @@ done
 refused 'history copy: --every of once' 2 'history copy: --every: found without --follow' "$short" 'preheat history copy --every 1m --target x.db'
 refused 'provider check: --out of no proof' 2 'provider check: --out: found without --prove' '' \
 	'preheat provider check -f "$example/../eks/pool.yaml" --out x'
+refused 'record: takes what check takes' 2 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat record -f "$example/pool.yaml" --db r.db'
+found 'check: what run needs beyond' 0 'node group g5 does not say where its nodes are bought: simulate and record take it so, run does not.*' '' \
+	'preheat check "$example/pool.yaml"'
+refused 'run: says the same' 2 'spec.nodeGroups.0..simulated: found nothing' '' 'preheat run -f "$example/pool.yaml" --db r.db'
 refused 'view: a file and --db' 2 "view: found 'b.db'; allowed: one history" '' 'preheat view b.db --db a.db'
 refused 'man: a verb beside --out' 2 "man: found 'cost' beside --out; allowed: --out DIR alone" '' 'preheat man cost --out pages'
 refused 'cost: an option in place of a value' 2 'cost: --by: WHAT is missing in front of --excess' '' 'preheat cost --by --excess'
@@ -96,7 +100,7 @@ found 'check: a world with too many replicas' 1 'w\.yaml:3:.*pools\[0\]\.replica
 	"$world" 'preheat check "$example/pool.yaml" w.yaml'
 found 'check: a world with a pool twice' 1 'w\.yaml:4:.*pools\[1\]\.name.*second time' "$world" \
 	'preheat check "$example/pool.yaml" w.yaml'
-found 'check: the example with its world' 0 'nothing wrong' '' 'preheat check "$example/pool.yaml" "$example/world.yaml"'
+found 'check: the example with its world' 0 '^1 object: 0 errors, 0 warnings, 1 note' '' 'preheat check "$example/pool.yaml" "$example/world.yaml"'
 refused 'check: a world alone' 2 'name their manifest' "$world" 'preheat check w.yaml'
 refused 'simulate: a world with several mistakes' 2 'w\.yaml:3.*4 more' "$world" "$clear_run --world w.yaml"
 

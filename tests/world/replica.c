@@ -121,7 +121,7 @@ void replica_start(int who, const struct replica_settings *s)
 	r->loaded = (struct loaded){ .ok = true };
 	if (s->manifest)
 		load(&r->loaded, s->manifest);
-	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, &r->loaded.findings, &e)) {
+	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, false, &r->loaded.findings, &e)) {
 		fprintf(stderr, "manifest: %s%s\n", r->loaded.error.message, e.message);
 		abort();
 	}

@@ -55,7 +55,8 @@ static void take_away(struct world *w, size_t i)
 static void choose(struct world *w)
 {
 	arena_release(&w->arena);
-	assert_true(objects_choose(w->items, w->count, NULL, w->is_part, &w->arena, &w->chosen));
+	assert_true(objects_choose(w->items, w->count, NULL, (struct choice_terms){ w->is_part, false }, &w->arena,
+				   &w->chosen));
 }
 
 static void close_world(struct world *w)

@@ -402,7 +402,7 @@ static void a_cluster_needs_more(void **state)
 		CLEANUP(loaded_release) struct loaded l;
 		load(&l, cases[i].text);
 		assert_true(l.ok);
-		assert_int_equal(manifest_check_live(&l.manifest, &l.findings, &l.error), !cases[i].path);
+		assert_int_equal(manifest_check_live(&l.manifest, true, &l.findings, &l.error), !cases[i].path);
 		assert_int_equal(l.findings.count, cases[i].path ? 1 : 0);
 		if (!cases[i].path)
 			continue;

@@ -275,10 +275,12 @@ static int64_t first_after(struct history *h, millis older_than)
 {
 	struct history_span span;
 	struct error e = { 0 };
-	int64_t dropped;
+	int64_t dropped, told;
 
+	assert_true(history_retain_from(h, older_than, &told, &e));
 	assert_true(history_retain(h, older_than, &dropped, &e));
 	assert_true(history_span(h, &span, &e));
+	assert_int_equal(span.first_tick, told);
 	return span.first_tick;
 }
 
