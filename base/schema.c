@@ -258,6 +258,27 @@ void schema_format(const struct schema_row *row, const void *record, struct buf 
 
 enum { NAME_LONGEST = 63, MINUTES_A_DAY = 24 * 60 };
 
+static bool parse_number(const struct schema_row *row, const char *text, int64_t *out);
+
+/* No number at all, whatever its bounds. */
+static bool is_unreadable(const struct schema_row *row, const struct yaml_node *node)
+{
+	int64_t value;
+
+	switch (row->type) {
+	case SCHEMA_INTEGER:
+	case SCHEMA_QUANTITY:
+	case SCHEMA_NUMBER:
+	case SCHEMA_DOLLARS:
+	case SCHEMA_SHARE:
+	case SCHEMA_DURATION:
+	case SCHEMA_FINE:
+		return !parse_number(row, node->text, &value);
+	default:
+		return false;
+	}
+}
+
 static void usual_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
 {
 	bool wants_one = row->type != SCHEMA_LABELS && row->type != SCHEMA_CHOICES && row->type != SCHEMA_DAYS;
@@ -272,7 +293,7 @@ static void usual_remedy(const struct schema_row *row, const struct yaml_node *n
 		buf_text(out, "rename it, as Kubernetes would have it");
 	else if (row->type == SCHEMA_CHOICE || row->type == SCHEMA_CHOICES)
 		buf_text(out, "write one of these, in small letters");
-	else if (row->min || row->max)
+	else if ((row->min || row->max) && !is_unreadable(row, node))
 		buf_text(out, "write a value between these bounds");
 	else
 		buf_text(out, "write it in this form");
@@ -467,6 +488,60 @@ static bool parse_number(const struct schema_row *row, const char *text, int64_t
 	}
 }
 
+static bool fits(const struct schema_row *row, const char *text)
+{
+	int64_t value;
+
+	return parse_number(row, text, &value) &&
+	       ((!row->min && !row->max) || (value >= row->min && value <= row->max));
+}
+
+/* "25,000" is thousands, "1,21" has a decimal comma. */
+static bool is_thousands(const char *comma)
+{
+	return strspn(comma + 1, "0123456789") == 3;
+}
+
+/* As numbers are written elsewhere: "30 ms", "25,000", "$1.21", "25K", "2sec". */
+static void usual_form(const char *text, struct buf *out)
+{
+	static const char *const units[][2] = { { "msec", "ms" }, { "sec", "s" }, { "min", "m" }, { "K", "k" } };
+
+	buf_text(out, "");
+	for (const char *c = text; *c; c++) {
+		const char *unit = NULL;
+
+		for (size_t i = 0; !unit && i < sizeof units / sizeof *units; i++)
+			unit = strcmp(c, units[i][0]) ? NULL : units[i][1];
+		if (unit) {
+			buf_text(out, unit);
+			return;
+		}
+		if (!strchr(" _$", *c) && !(*c == ',' && is_thousands(c)))
+			buf_append(out, *c == ',' ? "." : c, 1);
+	}
+}
+
+/* The first unit that makes a value out of the number: that of the example, unless the number is a part of one. */
+static void unit_remedy(const struct schema_row *row, const char *number, struct buf *out)
+{
+	static const char *const names[][2] = {
+		{ "s", "seconds" }, { "ms", "milliseconds" }, { "m", "minutes" }, { "h", "hours" }
+	};
+	const char *usual = row->example && *number != '0' ? row->example + strspn(row->example, "0123456789.") : "";
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	for (int is_any = 0; is_any <= 1; is_any++)
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+			buf_clear(&text);
+			buf_printf(&text, "%s%s", number, names[i][0]);
+			if ((!is_any && strcmp(usual, names[i][0]) != 0) || !fits(row, text.text))
+				continue;
+			buf_printf(out, "add the unit: %s if %s are meant", text.text, names[i][1]);
+			return;
+		}
+}
+
 static void number_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
 {
 	const char *meaning = yaml_plain_meaning(node);
@@ -477,14 +552,19 @@ static void number_remedy(const struct schema_row *row, const struct yaml_node *
 		buf_text(out, "give a value, or delete the key");
 		return;
 	}
-	if (!fixed_parse(node->text, strlen(node->text), 6, &millionths))
+	if (!fixed_parse(node->text, strlen(node->text), 6, &millionths)) {
+		CLEANUP(buf_release) struct buf usual = { 0 };
+		usual_form(node->text, &usual);
+		if (fits(row, usual.text))
+			buf_printf(out, "write %s", usual.text);
 		return;
+	}
 	if (row->type == SCHEMA_SHARE) {
 		/* 0.99 is meant as a part of one, 99 as percent. */
 		buf_text(out, "write ");
 		share_format(millionths <= 1000000 ? millionths : millionths / 100, out);
 	} else if (row->type == SCHEMA_DURATION || row->type == SCHEMA_FINE) {
-		buf_printf(out, "add the unit: %ss if seconds are meant", node->text);
+		unit_remedy(row, node->text, out);
 	}
 }
 

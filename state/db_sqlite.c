@@ -374,8 +374,7 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 			return true;
 		if (errno == ENOENT)
 			return error_set(e, ERROR_NOT_FOUND,
-					 "%s: no such file; name a history with --db FILE, or make one with "
-					 "'preheat simulate'",
+					 "%s: no such file; name a history: a file that run, record or simulate wrote",
 					 path);
 		return error_set(e, ERROR_UNAVAILABLE, "%s: %s", path, strerror(errno));
 	}

@@ -226,7 +226,7 @@ static bool read_list(struct reading *r, const char *list, struct error *e)
 	}
 	if (r->count)
 		return true;
-	return error_set(e, ERROR_NOT_FOUND, "KUBECONFIG names no file that exists: '%.200s'", list);
+	return error_set(e, ERROR_UNAVAILABLE, "KUBECONFIG names no file that exists: '%.200s'", list);
 }
 
 static bool read_files(struct reading *r, const struct kubeconfig_wish *w, struct error *e)
@@ -238,10 +238,10 @@ static bool read_files(struct reading *r, const struct kubeconfig_wish *w, struc
 	if (w->environment && *w->environment)
 		return read_list(r, w->environment, e);
 	if (!w->home || !*w->home)
-		return error_set(e, ERROR_NOT_FOUND, "no kubeconfig: give --kubeconfig FILE or set KUBECONFIG");
+		return error_set(e, ERROR_UNAVAILABLE, "no kubeconfig: give --kubeconfig FILE or set KUBECONFIG");
 	buf_printf(&path, "%s/.kube/config", w->home);
 	if (access(path.text, F_OK))
-		return error_set(e, ERROR_NOT_FOUND,
+		return error_set(e, ERROR_UNAVAILABLE,
 				 "no kubeconfig: %s does not exist; give --kubeconfig FILE or set KUBECONFIG",
 				 path.text);
 	return read_file(r, path.text, e);

@@ -121,11 +121,25 @@ static void add_documents(struct checked *c, const char *name, const struct yaml
 
 static bool is_template(const struct buf *text)
 {
-	return memmem(text->text, text->len, "{{", 2) != NULL;
+	return !memchr(text->text, 0, text->len) && memmem(text->text, text->len, "{{", 2) != NULL;
+}
+
+static bool is_history(const struct buf *text)
+{
+	static const char head[] = "SQLite format 3"; /* and the 0 behind it */
+
+	return text->len >= sizeof head && !memcmp(text->text, head, sizeof head);
 }
 
 static void read_text(struct checked *c, const char *name, const struct buf *text, bool is_named)
 {
+	if (is_history(text)) {
+		find_in_file(c, name, "an SQLite database, as a history or a recording is one",
+			     "manifests, in YAML or JSON",
+			     "read it with history, explain, report, replay or view and --db FILE, or with simulate "
+			     "--recording FILE");
+		return;
+	}
 	CLEANUP(findings_release) struct findings own = { 0 };
 	struct yaml_documents docs;
 	size_t skip = text->len >= 3 && !memcmp(text->text, "\xef\xbb\xbf", 3) ? 3 : 0;

@@ -643,6 +643,30 @@ size_t discovery_finish(struct discovery *d)
 	return kept;
 }
 
+struct discovery_lack discovery_lacks(const struct discovery *d)
+{
+	if (!d->nodes.count && !d->pods.count)
+		return (struct discovery_lack){ "no node and no pod",
+						"look at a cluster that has some, or put them into the file: kubectl "
+						"get nodes,pods,deploy,sts,hpa -A -o yaml" };
+	if (!d->nodes.count)
+		return (struct discovery_lack){ "pods, and no node",
+						"have nodes listed, too: kubectl get nodes,pods,deploy,sts,hpa -A -o "
+						"yaml" };
+	if (!d->found_nodes.count)
+		return (struct discovery_lack){ "nodes, and none with GPUs",
+						"start a GPU node, and see that its device plugin runs "
+						"(status.capacity: nvidia.com/gpu)" };
+	if (!d->pods.count)
+		return (struct discovery_lack){ "GPU nodes, and no pod",
+						"start the model servers, or look at all namespaces" };
+	return (struct discovery_lack){
+		"GPU nodes and pods, and no pod of a known model server that asks for GPUs there",
+		"see that the servers run, or write a WarmPool by hand "
+		"(docs/getting-started.md); what was left out stands above"
+	};
+}
+
 static const struct found_service *service_at(const struct discovery *d, size_t i)
 {
 	return d->services.items[i];

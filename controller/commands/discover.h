@@ -18,6 +18,13 @@ void discovery_add(struct discovery *d, const struct yaml_node *object);
 /* After the last object; what follows wants it. The number of services found. */
 size_t discovery_finish(struct discovery *d);
 
+/* Where nothing was found: the first thing on the way to a service that is not there, "no node has GPUs", and what to
+ * do about it. */
+struct discovery_lack {
+	const char *lack, *remedy;
+};
+struct discovery_lack discovery_lacks(const struct discovery *d);
+
 /* What was found, and what was left out and why: lines for people. */
 void discovery_print(const struct discovery *d, struct buf *out);
 /* pools.yaml, in mode observe. `prometheus`: its URL, or NULL: the pods are read. `from`: what was looked at. */

@@ -38,6 +38,10 @@ bool history_args_open(struct history_args *q, struct error *e)
 	tell_of_zone(q);
 	q->pool_index = ANY;
 	q->history = q->needs_no_records ? history_open_sums(file_of(q), e) : history_open(file_of(q), e);
+	if (!q->history && e->kind == ERROR_NOT_FOUND) {
+		const struct error why = *e;
+		return error_set(e, why.kind, "%s (--db FILE)", why.message);
+	}
 	if (!q->history || !history_span(q->history, &q->span, e))
 		return false;
 	if (q->span.last_tick < q->span.first_tick && !q->may_be_empty)

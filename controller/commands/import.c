@@ -1,6 +1,7 @@
 /* preheat import: traces out of recordings of other formats, and recordings out of Prometheus. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/findings.h"
 #include "base/terminal.h"
 #include "base/net/http.h"
@@ -442,7 +443,7 @@ static bool check_server_output(const struct fetch *f, struct error *e)
 	if (is_recording(path) && !access(path, F_OK))
 		return error_set(e, ERROR_INVALID, "--out %s: already there; name another file or remove it", path);
 	if (strcmp(path, "-") != 0 && access(folder, W_OK | X_OK))
-		return error_set(e, ERROR_UNAVAILABLE, "--out %s: cannot be written: %s", path, strerror(errno));
+		return error_set(e, file_error_kind(errno), "--out %s: cannot be written: %s", path, strerror(errno));
 	return true;
 }
 

@@ -339,11 +339,12 @@ static int nothing_found(const struct init *x)
 
 	discovery_print(x->found, &text);
 	fputs(text.text ? text.text : "", stdout);
-	fprintf(stderr,
-		"%s init: no pod of a model server asks for a GPU on a node that has some; looked at: %s; do: see that "
-		"the servers run, or write a WarmPool by hand (docs/getting-started.md)\n",
-		command_program(),
-		options.files.count ? "the files given" : "all namespaces that this account may list");
+	const struct discovery_lack lack = discovery_lacks(x->found);
+	fprintf(stderr, "%s init: nothing to look after: found %s in %s%s; do: %s\n", command_program(), lack.lack,
+		options.files.count	   ? "the files given"
+		: options.access.namespace ? "the cluster and namespace "
+					   : "the cluster",
+		options.access.namespace ? options.access.namespace : "", lack.remedy);
 	return EXIT_FOUND;
 }
 

@@ -28,8 +28,8 @@ static const struct manual_line manual_variables[] = {
 static const struct manual_line manual_exit_codes[] = {
 	{ "0", "done" },
 	{ "1", "differences or violations were found" },
-	{ "2", "wrong use or input; the message says what is allowed" },
-	{ "3", "the environment failed: a file, the network, a permission; or it was interrupted" },
+	{ "2", "wrong use or input, or what was named is not there; the message says what is allowed" },
+	{ "3", "the environment failed: no cluster, the network, a permission, a disk; or it was interrupted" },
 	{ "141", "the reader of standard output closed it, as in | head" },
 	{ NULL, NULL },
 };

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/net/otlp.h"
 #include "base/net/server.h"
@@ -506,7 +507,7 @@ bool run_request_check(const struct run_request *q, struct error *e)
 	if (slash)
 		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 	if (access(path, F_OK) == 0 ? access(path, R_OK | W_OK) : access(folder, W_OK | X_OK))
-		return error_set(e, ERROR_UNAVAILABLE,
+		return error_set(e, file_error_kind(errno),
 				 "--db %.200s: cannot be written: %s; do: name a file on a volume of ours", path,
 				 strerror(errno));
 	return true;

@@ -917,6 +917,32 @@ static const struct import_format *find_format(const char *name, const char *byt
 	return NULL;
 }
 
+/* Files of this program that are no traffic to convert, by how they begin or, as manifests, by what they say. */
+static const struct own_file {
+	const char *begins, *says, *found, *remedy;
+} own_files[] = {
+	{ "SQLite format 3", NULL, "a history or a recording", "give it as it is: preheat simulate --recording FILE" },
+	{ "t_s,n_req,", NULL, "a trace in bins", "give it as it is: preheat simulate --trace FILE" },
+	{ "t_s,pool,", NULL, "the timeline of a simulation",
+	  "give the history.db beside it: preheat simulate --recording FILE" },
+	{ "{\n  \"program\": \"preheat", NULL, "the summary of a simulation",
+	  "give the history.db beside it: preheat simulate --recording FILE" },
+	{ NULL, "kind: WarmPool", "a manifest", "name recorded traffic; a manifest is for preheat simulate -f FILE" },
+	{ NULL, "kind: World", "a world file", "name recorded traffic; a world is for preheat simulate --world FILE" },
+};
+
+static const struct own_file *find_own(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < sizeof own_files / sizeof *own_files; i++) {
+		const struct own_file *o = &own_files[i];
+
+		if (o->begins ? len >= strlen(o->begins) && !memcmp(bytes, o->begins, strlen(o->begins))
+			      : memmem(bytes, len, o->says, strlen(o->says)) != NULL)
+			return o;
+	}
+	return NULL;
+}
+
 static void gzip_closep(struct gzip **g)
 {
 	gzip_close(*g);
@@ -932,6 +958,10 @@ static bool import_file(struct import_rows *in, const char *path, struct error *
 		return false;
 	if (!len)
 		return error_set(e, ERROR_INVALID, "%s: the file is empty", gzip_name(source));
+	const struct own_file *own = find_own(bytes, len);
+	if (own)
+		return error_set(e, ERROR_INVALID, "%s: found %s; allowed: recorded traffic of other programs; do: %s",
+				 gzip_name(source), own->found, own->remedy);
 	const struct import_format *f = find_format(in->options->from, bytes, len);
 	if (!f)
 		return error_set(e, ERROR_INVALID, "%s: the format is not recognised; allowed: --format %s",

@@ -56,10 +56,29 @@ done
 refused 'history copy: --every of once' 2 'history copy: --every: found without --follow' "$short" 'preheat history copy --every 1m --target x.db'
 refused 'provider check: --out of no proof' 2 'provider check: --out: found without --prove' '' \
 	'preheat provider check -f "$example/../eks/pool.yaml" --out x'
-refused 'record: takes what check takes' 2 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat record -f "$example/pool.yaml" --db r.db'
+refused 'record: takes what check takes' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat record -f "$example/pool.yaml" --db r.db'
 found 'check: what run needs beyond' 0 'node group g5 does not say where its nodes are bought: simulate and record take it so, run does not.*' '' \
 	'preheat check "$example/pool.yaml"'
 refused 'run: says the same' 2 'spec.nodeGroups.0..simulated: found nothing' '' 'preheat run -f "$example/pool.yaml" --db r.db'
+found 'check: a history' 1 'h/history.db: found an SQLite database, as a history or a recording is one; .*do: read it with history, explain' \
+	"$short; preheat simulate -f \"\$example/pool.yaml\" --trace t.csv --out h >/dev/null 2>&1" 'preheat check h/history.db'
+found 'check: bytes that are no text' 1 '^0$' 'head -c 9999 /dev/urandom >x.yaml; echo "{{" >>x.yaml' \
+	'preheat check x.yaml >said; code=$?; grep -c Helm said; exit $code'
+refused 'simulate: a recording that is not there' 2 'simulate: --recording: nowhere.db: no such file; name a history: a file that run, record or simulate wrote$' \
+	'' 'preheat simulate --recording nowhere.db'
+refused 'history: one that is not there' 2 'nowhere.db: no such file; name a history: .* [(]--db FILE[)]' '' 'preheat history --db nowhere.db'
+found 'explain: which tick is the default' 0 'default: the last that changed capacity' '' 'preheat explain --help'
+refused 'status: no cluster' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat status'
+refused 'run: a folder that is not there' 2 '--db nowhere/h.db: cannot be written: No such' '' \
+	'preheat run -f "$example/../eks/pool.yaml" --db nowhere/h.db'
+for case in 'interTokenLatency: 30|add the unit: 30ms if milliseconds' 'interTokenLatency: 0.03|add the unit: 0.03s if seconds' \
+	'interTokenLatency: 30 ms|write 30ms$' 'interTokenLatency: 30msec|write 30ms$' 'interTokenLatency: -5ms|write it in this form' \
+	'prefillTokensPerSecond: 25K|write 25k$' 'prefillTokensPerSecond: 25,000|write 25000$' 'pricePerHour: $1.21|write 1.21$' \
+	'pricePerHour: 1,21|write 1.21$' 'gpusPerReplica: one|write it in this form, or delete' 'gpusPerReplica: 2000|write a value between these bounds' \
+	'interTokenLatency: 20s|write a value between these bounds'; do
+	found "check: ${case%|*}" 1 "do: ${case#*|}" "sed -E 's/^( +${case%%:*}): [^ ]+/\\1:${case#*:}/; s/[|].*//' \"\$example/pool.yaml\" >p.yaml" \
+		'preheat check p.yaml'
+done
 refused 'view: a file and --db' 2 "view: found 'b.db'; allowed: one history" '' 'preheat view b.db --db a.db'
 refused 'man: a verb beside --out' 2 "man: found 'cost' beside --out; allowed: --out DIR alone" '' 'preheat man cost --out pages'
 refused 'cost: an option in place of a value' 2 'cost: --by: WHAT is missing in front of --excess' '' 'preheat cost --by --excess'

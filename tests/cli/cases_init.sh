@@ -36,9 +36,21 @@ for file in autoscalers.yaml verdict.txt; do
 	found "init: $file stays, and nothing is written beside it" 0 "^mine $file\$" "echo mine >$file" "preheat init -f '$cluster' --out . >&2 || echo \$(cat $file) \$(ls)"
 done
 found 'init: unless it may be' 0 'Written: preheat/pools.yaml' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster' --force"
-found 'init: no service' 1 'no pod of a model server asks for a GPU' 'printf "apiVersion: v1\nkind: List\nitems: []\n" >none.yaml' 'preheat init -f none.yaml 2>&1'
+# What is missing, and the first of it only.
+node='{ kind: Node, metadata: { name: n, labels: { node.kubernetes.io/instance-type: g5.xlarge } }, status: { allocatable: { cpu: 4%s } } }'
+pod='{ kind: Pod, metadata: { name: p, namespace: llm }, spec: { nodeName: n, containers: [ { image: nginx } ] } }'
+while IFS='|' read -r items lack; do
+	found "init: found $lack" 1 "init: nothing to look after: found $lack in the files given; do: " \
+		"printf 'kind: List\\nitems: [ $items ]\\n' >none.yaml" 'preheat init -f none.yaml 2>&1'
+done <<END_OF_LACKS
+|no node and no pod
+$pod|pods, and no node
+${node/\%s/}, $pod|nodes, and none with GPUs
+${node/\%s/, nvidia.com/gpu: 1}|GPU nodes, and no pod
+${node/\%s/, nvidia.com/gpu: 1}, $pod|GPU nodes and pods, and no pod of a known model server that asks for GPUs there
+END_OF_LACKS
 refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluster'
-refused 'init: no cluster' 2 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
+refused 'init: no cluster' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
 found 'init: a Prometheus that is not there' 3 'refused|connect' '' "preheat init -f '$cluster' --prometheus http://127.0.0.1:1 2>&1"
 
 # Several in a namespace: each by the name that its metrics give its model.

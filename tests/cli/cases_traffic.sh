@@ -70,6 +70,15 @@ bad_import mooncake 'cut off' 'in:2' 'printf "{\"timestamp\":0,\"input_length\":
 bad_import prometheus 'no JSON' 'in' 'printf "<html>" >in'
 bad_import prometheus 'deep' 'in.*(deep|depth|nest)' 'printf "[%.0s" $(seq 100000) >in'
 bad_import auto 'unknown format' 'in' 'printf "what,is,this\n1,2,3\n" >in'
+ours='printf "t_s,n_req,prompt_tokens,output_tokens\n0,1,10,10\n" >in'
+refused 'import: bins of ours' 2 'in: found a trace in bins; .*do: give it as it is: preheat simulate --trace FILE' "$ours" 'preheat import in --out out.csv'
+refused 'import: a manifest' 2 'pool.yaml: found a manifest; .*preheat simulate -f FILE' '' 'preheat import "$example/pool.yaml" --out out.csv'
+refused 'import: a world' 2 'world.yaml: found a world file; .*--world FILE' '' 'preheat import "$example/world.yaml" --out out.csv'
+refused 'import: a history, a timeline and a summary' 2 'history.db: found a history or a recording; .*do: give it as it is: preheat simulate --recording FILE' \
+	'preheat simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --out o >/dev/null 2>&1' \
+	'preheat import o/timeline.csv 2>&1 | grep -q "found the timeline of a simulation" || exit 9
+	preheat import o/summary.json 2>&1 | grep -q "found the summary of a simulation" || exit 9
+	preheat import o/history.db --out out.csv'
 refused 'import: unknown format name' 2 'azure' ': >in' 'preheat import --format azur in --out out.csv'
 refused 'import: cannot write' '2|3' 'missing/out\.csv' \
 	'printf "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,2,3\n" >in' \
@@ -82,7 +91,7 @@ refused 'generate: endless' 2 '' '' 'preheat generate --length 100000d --rate 10
 two_pools='for name in chat embed; do sed "s/name: chat/name: $name/" "$example/pool.yaml"; echo ---; done | sed "\$d" >two.yaml'
 refused 'import --prometheus: recording is there' 2 'a\.db: already there' ': >a.db' \
 	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out a.db'
-refused 'import --prometheus: no such folder' 3 'nowhere/a\.db: cannot be written' : \
+refused 'import --prometheus: no such folder' 2 'nowhere/a\.db: cannot be written' : \
 	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out nowhere/a.db'
 refused 'import --prometheus: nobody listens' 3 'pool chat.*127\.0\.0\.1:1' : \
 	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out a.db'

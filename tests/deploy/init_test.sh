@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 status=0
 "$preheat" init --out "$scratch/none" >"$scratch/out" 2>"$scratch/err" || status=$?
 is 'nothing serves: exit code' 1 $status
-has 'nothing serves' 'no pod of a model server asks for a GPU' "$(cat "$scratch/err")"
+has 'nothing serves' 'nothing to look after: found no node' "$(cat "$scratch/err")"
 
 kubectl create -f - >/dev/null <<'NODE'
 {"apiVersion":"v1","kind":"Node","metadata":{"name":"init-gpu","labels":{"eks.amazonaws.com/nodegroup":"g5-od","node.kubernetes.io/instance-type":"g5.xlarge"}}}

@@ -212,7 +212,7 @@ static void several_files_are_merged(void **state)
 	kubeconfig_release(&k);
 	snprintf(list, sizeof list, "%s/missing", folder);
 	assert_false(kubeconfig_read(&(struct kubeconfig_wish){ .environment = list }, &k, &e));
-	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
 }
 
 static void where_it_is_looked_for(void **state)
@@ -225,7 +225,7 @@ static void where_it_is_looked_for(void **state)
 	assert_false(kubeconfig_read(&(struct kubeconfig_wish){ 0 }, &k, &e));
 	assert_non_null(strstr(e.message, "--kubeconfig"));
 	assert_false(kubeconfig_read(&(struct kubeconfig_wish){ .home = folder, .environment = "" }, &k, &e));
-	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
 	snprintf(path, sizeof path, "%s/.kube", folder);
 	mkdir(path, 0700);
 	put(".kube/config", CONTEXT("c", "u") CLUSTER USER "    token: x\n");
