@@ -383,7 +383,7 @@ static void in_flight_is_told_with_its_age(void **state)
 	clock_turn(&p->clock, 4 * SECOND);
 	assert_true(source_in_flight(p->source, "llm/a/1", &count, &age));
 	assert_int_equal(count, 11);
-	assert_int_equal(age, 4 * SECOND);
+	assert_int_equal(age, 7 * SECOND); /* it was scraped three seconds before it was asked for */
 	assert_false(source_in_flight(p->source, "llm/z/1", &count, &age));
 	fake_targets(p, 3);
 	fake_close(p);
