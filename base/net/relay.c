@@ -23,7 +23,7 @@
 static const millis HEADER_WITHIN = 30 * SECOND, CONNECT_WITHIN = 3 * SECOND, LINGER = 2 * SECOND, LOOK = 250,
 		    AGAIN = 250;
 
-enum { CHUNK = 32 << 10, ACCEPTS = 64 };
+enum { CHUNK = 32 << 10, ACCEPTS = 64, TLS_HANDSHAKE = 0x16 };
 
 enum stage {
 	STAGE_HEADER,	  /* is being read */
@@ -44,6 +44,9 @@ struct passage {
 	ev_io client_io, server_io;
 	struct buf request, answer; /* read, and not yet passed on */
 	bool client_ended, server_ended, is_answered;
+	bool is_half_closed; /* while held: it said all it will, and was told that we go on */
+	bool asks_upgrade;   /* and was not answered yet */
+	bool is_refused_upgrade;
 	struct relay_target to;
 };
 
@@ -191,12 +194,13 @@ static void settle(struct passage *p)
 	struct relay *r = p->relay;
 	bool has_room = p->answer.len < CHUNK && !p->server_ended;
 	bool takes = p->request.len < CHUNK && !p->client_ended;
+	bool gives = p->answer.len && !p->asks_upgrade;
 
 	if (p->server_ended && !p->answer.len) {
 		linger(p);
 		return;
 	}
-	watch(r, &p->client_io, p->client, (takes ? EV_READ : 0) | (p->answer.len ? EV_WRITE : 0));
+	watch(r, &p->client_io, p->client, (takes ? EV_READ : 0) | (gives ? EV_WRITE : 0));
 	watch(r, &p->server_io, p->server, (has_room ? EV_READ : 0) | (p->request.len ? EV_WRITE : 0));
 }
 
@@ -204,6 +208,8 @@ static bool from_client(struct passage *p)
 {
 	enum io_result got = take(p->client, &p->request);
 
+	if (p->is_refused_upgrade)
+		buf_clear(&p->request);
 	if (got == IO_BROKEN) {
 		drop(p);
 		return false;
@@ -214,8 +220,31 @@ static bool from_client(struct passage *p)
 		p->client_ended = true;
 		buf_clear(&p->request);
 	}
-	if (p->client_ended && !p->request.len)
+	/* To most engines the end of what is asked is the end of who asks. */
+	if (p->client_ended && !p->request.len && !p->is_half_closed)
 		shutdown(p->server, SHUT_WR);
+	return true;
+}
+
+/* Of one that asked to upgrade. Where the server answers in HTTP, the connection is good for that answer alone, as any
+ * other. False: the line with the status is not there yet. */
+static bool read_status(struct passage *p)
+{
+	const char *stop = p->answer.len ? memmem(p->answer.text, p->answer.len, "\r\n", 2) : NULL;
+	struct buf out = { 0 };
+
+	if (!stop && !p->server_ended && p->answer.len < CHUNK)
+		return false;
+	p->asks_upgrade = false;
+	if (!stop || (p->answer.len > 12 && !memcmp(p->answer.text + 8, " 101", 4)))
+		return true;
+	size_t line = (size_t)(stop - p->answer.text) + 2;
+	p->is_refused_upgrade = true;
+	buf_append(&out, p->answer.text, line);
+	buf_text(&out, "Connection: close\r\n");
+	buf_append(&out, p->answer.text + line, p->answer.len - line);
+	buf_release(&p->answer);
+	p->answer = out;
 	return true;
 }
 
@@ -229,6 +258,8 @@ static bool from_server(struct passage *p)
 		refuse(p, "502 Bad Gateway", "the engine ended the connection before it answered");
 		return false;
 	}
+	if (p->asks_upgrade && !read_status(p))
+		return true;
 	if (give(p->client, &p->answer) == IO_BROKEN) {
 		drop(p);
 		return false;
@@ -361,12 +392,38 @@ static bool is_named(const char *line, size_t len, const char *name)
 	return len > n && line[n] == ':' && !strncasecmp(line, name, n);
 }
 
-bool relay_rewrite(struct buf *request, size_t header)
+/* The one upgrade that engines offer. Others are an offer of the client's, of HTTP/2 mostly, which an engine may pass
+ * over. */
+static bool is_websocket(const char *line, size_t len)
+{
+	static const char name[] = "websocket";
+	const char *at = line + strlen("Upgrade:"), *end = line + len;
+
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	return (size_t)(end - at) == sizeof name - 1 && !strncasecmp(at, name, sizeof name - 1);
+}
+
+/* Of the connection that brought it, not of the request. */
+static bool is_of_connection(const char *line, size_t len)
+{
+	static const char *const names[] = { "Connection", "Keep-Alive", "Upgrade", "HTTP2-Settings" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (is_named(line, len, names[i]))
+			return true;
+	return false;
+}
+
+bool relay_rewrite(struct buf *request, size_t header, bool *is_upgrade)
 {
 	struct buf out = { 0 };
-	bool is_upgrade = false, is_fine = true;
+	bool is_fine = true;
 	const char *end = request->text + header - 2; /* of the last line */
 
+	*is_upgrade = false;
 	for (const char *line = request->text; line < end;) {
 		const char *stop = memmem(line, (size_t)(end - line), "\r\n", 2);
 		size_t len = (size_t)(stop - line);
@@ -374,14 +431,14 @@ bool relay_rewrite(struct buf *request, size_t header)
 		is_fine &=
 			is_first ? is_request_line(line, len) : *line != ' ' && *line != '\t' && memchr(line, ':', len);
 		is_fine &= !memchr(line, '\n', len) && !memchr(line, '\r', len) && !memchr(line, '\0', len);
-		is_upgrade |= !is_first && is_named(line, len, "Upgrade");
-		if (is_first || (!is_named(line, len, "Connection") && !is_named(line, len, "Keep-Alive")))
+		*is_upgrade |= !is_first && is_named(line, len, "Upgrade") && is_websocket(line, len);
+		if (is_first || !is_of_connection(line, len))
 			buf_append(&out, line, len + 2);
 		line = stop + 2;
 	}
 	buf_text(&out, "Connection: close\r\n\r\n");
 	buf_append(&out, request->text + header, request->len - header);
-	if (is_upgrade || !is_fine) {
+	if (*is_upgrade || !is_fine) {
 		buf_release(&out);
 		return is_fine;
 	}
@@ -397,12 +454,14 @@ static void read_header(struct passage *p)
 
 	if (got != IO_FINE) {
 		drop(p);
+	} else if (p->request.len && *p->request.text == TLS_HANDSHAKE) {
+		refuse(p, "400 Bad Request", "this is TLS, and the Service is plain HTTP");
 	} else if (!end) {
 		if (p->request.len >= RELAY_HEADER)
 			refuse(p, "431 Request Header Fields Too Large", "the header is larger than 32 KiB");
 	} else if (!strncmp(p->request.text, "PRI * HTTP/2.0\r\n", 16)) {
 		refuse(p, "505 HTTP Version Not Supported", "HTTP/1.1 only, while no engine is awake");
-	} else if (!relay_rewrite(&p->request, (size_t)(end - p->request.text) + 4)) {
+	} else if (!relay_rewrite(&p->request, (size_t)(end - p->request.text) + 4, &p->asks_upgrade)) {
 		refuse(p, "400 Bad Request", "this is not an HTTP/1.1 request");
 	} else {
 		go_to(p, STAGE_HELD);
@@ -449,11 +508,27 @@ static void on_server(struct ev_loop *ev, ev_io *io, int events)
 		pass(p);
 }
 
-static bool is_gone(const struct passage *p)
+/* Whoever is gone resets the connection at what it is told; who only has no more to say reads on. HTTP/1.0 knows no
+ * answer before the answer. */
+static bool answers(struct passage *p)
+{
+	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	const char *stop = memmem(p->request.text, p->request.len, "\r\n", 2);
+
+	if (p->is_half_closed)
+		return true;
+	p->is_half_closed =
+		stop[-1] == '1' && send(p->client, go_on, sizeof go_on - 1, MSG_NOSIGNAL) == (ssize_t)sizeof go_on - 1;
+	return p->is_half_closed;
+}
+
+static bool is_gone(struct passage *p)
 {
 	struct pollfd of = { .fd = p->client, .events = POLLRDHUP };
 
-	return poll(&of, 1, 0) == 1 && of.revents & (POLLRDHUP | POLLHUP | POLLERR);
+	if (poll(&of, 1, 0) != 1)
+		return false;
+	return of.revents & (POLLHUP | POLLERR) || !answers(p);
 }
 
 static void look_at(struct passage *p, millis now)
@@ -464,7 +539,7 @@ static void look_at(struct passage *p, millis now)
 		refuse(p, "408 Request Timeout", "the header did not come within 30 s");
 	else if (p->stage == STAGE_LINGERING && here > LINGER)
 		drop(p);
-	else if (is_waiting(p) && is_gone(p))
+	else if ((is_waiting(p) || (p->stage == STAGE_PASSING && p->is_half_closed)) && is_gone(p))
 		drop(p);
 	else if (is_waiting(p) && here > p->relay->settings.hold)
 		refuse(p, "503 Service Unavailable", "no engine was awake in time");

@@ -45,6 +45,7 @@ size_t relay_passing(const struct relay *r); /* of which a server has its header
 void relay_end(struct relay *r);
 void relay_close(struct relay *r); /* cuts what is left; takes NULL */
 
-/* Says "Connection: close", once, in a request whose header is so long, the empty line included; one that becomes
- * something else (Upgrade) stays as it is. False, and nothing is changed: it is no HTTP/1.1 request. */
-bool relay_rewrite(struct buf *request, size_t header) MUST_USE;
+/* Says "Connection: close", once, in a request whose header is so long, the empty line included, and takes away what it
+ * says of its connection; one that becomes a WebSocket (*is_upgrade) stays as it is. False, and nothing is changed: it
+ * is no HTTP/1.1 request. */
+bool relay_rewrite(struct buf *request, size_t header, bool *is_upgrade) MUST_USE;

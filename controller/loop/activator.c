@@ -11,11 +11,17 @@
 
 /* Of the world. */
 static const millis DRIVE_EVERY = SECOND / 2, LOOK_EVERY = 2 * SECOND, WRITE_EVERY = 30 * SECOND,
-		    RETRY_MOST = 30 * SECOND, ASKED_FOR = 10 * SECOND, PASSES_MOST = 20 * SECOND;
+		    RETRY_MOST = 30 * SECOND, ASKED_FOR = 10 * SECOND, PASSES_MOST = 20 * SECOND,
+		    STRAYS_AGAIN = 5 * SECOND;
 
 #define SLICE_GROUP "discovery.k8s.io/v1"
+#define SLICE_NAME  "%s-preheat"
+#define MANAGED_BY  "endpointslice.kubernetes.io/managed-by"
 
-enum { HOPELESS = 3 }; /* failures, one after the other */
+enum {
+	HOPELESS = 3, /* failures, one after the other */
+	PRECONDITIONS = 160,
+};
 
 enum slice_state { SLICE_UNKNOWN, SLICE_THERE, SLICE_GONE };
 enum door_step { STEP_SERVICE, STEP_WRITE, STEP_LOOK, STEP_DELETE };
@@ -36,6 +42,8 @@ struct door {
 	struct object_call call;
 	struct buf body;
 	char uid[37], port_name[64]; /* of the Service */
+	char as_seen[PRECONDITIONS]; /* of our slice, for a delete: it is the one that was looked at; "": there is none
+				      */
 	int64_t target_port;
 	int failures;
 	bool is_told;
@@ -47,12 +55,37 @@ static const struct activator_text *text_of(const struct controller *c, size_t p
 	return &c->manifest.pools[pool].spec.signals.queue.activator;
 }
 
+static bool is_wished(const struct manifest *m, size_t pool)
+{
+	enum pool_mode mode = m->fleet.pools[pool].mode;
+
+	return m->pools[pool].spec.signals.queue.activator.service && (mode == MODE_ACT || mode == MODE_SHARE);
+}
+
+static bool is_same_door(const struct activator_text *a, const struct activator_text *b)
+{
+	return !strcmp(a->service, b->service) && !strcmp(a->port ? a->port : "", b->port ? b->port : "") &&
+	       a->hold == b->hold;
+}
+
+/* A pool that leaves only to come back with other settings: what its door holds stays. */
+static bool keeps_door(const struct controller *c, size_t pool)
+{
+	const struct manifest *next = &c->leader.next;
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; c->leader.has_next && i < next->fleet.pool_count; i++)
+		if (!strcmp(next->fleet.pools[i].name, spec->name) &&
+		    !strcmp(next->fleet.pools[i].namespace, spec->namespace))
+			return is_wished(next, i) &&
+			       is_same_door(text_of(c, pool), &next->pools[i].spec.signals.queue.activator);
+	return false;
+}
+
 static bool has_activator(const struct controller *c, size_t pool)
 {
-	enum pool_mode mode = fleet_of(c)->pools[pool].mode;
-
-	return text_of(c, pool)->service && (mode == MODE_ACT || mode == MODE_SHARE) && !c->pools[pool]->is_leaving &&
-	       !c->context.is_barred;
+	return is_wished(&c->manifest, pool) && !c->context.is_barred &&
+	       (!c->pools[pool]->is_leaving || keeps_door(c, pool));
 }
 
 static struct door *door_of(const struct controller *c, size_t pool)
@@ -178,7 +211,7 @@ static const struct field service_fields[] = {
 static const struct record_spec service_record = { "", sizeof(struct service_record), service_fields, 3 };
 
 struct slice_record {
-	const char *name;
+	const char *name, *uid, *version, *keeper;
 	struct decoded_list endpoints;
 };
 
@@ -193,12 +226,15 @@ static const struct record_spec endpoint_record = { "", sizeof(struct endpoint_r
 
 static const struct field slice_fields[] = {
 	FIELD(struct slice_record, name, FIELD_STRING, "metadata>name"),
+	FIELD(struct slice_record, uid, FIELD_STRING, "metadata>uid"),
+	FIELD(struct slice_record, version, FIELD_STRING, "metadata>resourceVersion"),
+	FIELD(struct slice_record, keeper, FIELD_STRING, "metadata>labels>" KEEPER_LABEL),
 	{ .path = "endpoints",
 	  .type = FIELD_LIST,
 	  .offset = offsetof(struct slice_record, endpoints),
 	  .of = &endpoint_record },
 };
-static const struct record_spec slice_record = { "", sizeof(struct slice_record), slice_fields, 2 };
+static const struct record_spec slice_record = { "", sizeof(struct slice_record), slice_fields, 5 };
 
 struct slices_record {
 	struct decoded_list items;
@@ -257,24 +293,34 @@ static bool take_service(struct door *d, struct error *e)
 	return true;
 }
 
+/* A delete that comes late takes nothing that was written since: of another door, or another replica. */
+static void write_preconditions(const struct slice_record *r, char out[PRECONDITIONS])
+{
+	snprintf(out, PRECONDITIONS, "{\"preconditions\":{\"uid\":\"%.36s\",\"resourceVersion\":\"%.40s\"}}",
+		 r->uid ? r->uid : "", r->version ? r->version : "");
+}
+
 /* Somebody else's slice has an endpoint that takes requests. */
-static bool others_serve(const struct door *d, struct error *e)
+static bool others_serve(struct door *d, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct slices_record all;
+	bool serve = false;
 
+	d->as_seen[0] = '\0';
 	if (!decode(&d->call, &slices_record, &a, &all, e))
 		return false;
 	const struct slice_record *slices = all.items.items;
 	for (size_t i = 0; i < all.items.count; i++) {
 		const struct endpoint_record *of = slices[i].endpoints.items;
-		if (slices[i].name && !strcmp(slices[i].name, d->slice_name))
+		if (slices[i].name && !strcmp(slices[i].name, d->slice_name)) {
+			write_preconditions(&slices[i], d->as_seen);
 			continue;
+		}
 		for (size_t k = 0; k < slices[i].endpoints.count; k++)
-			if (!of[k].ready.text || *of[k].ready.text != 'f')
-				return true;
+			serve |= !of[k].ready.text || *of[k].ready.text != 'f';
 	}
-	return false;
+	return serve;
 }
 
 static void note_slice(struct door *d, enum slice_state state)
@@ -286,6 +332,7 @@ static void note_slice(struct door *d, enum slice_state state)
 	d->is_told = false;
 }
 
+static void look_for_strays(struct controller *c, const char *namespace);
 static void answered(struct object_call *call);
 
 static void ask(struct door *d, enum door_step step)
@@ -308,7 +355,9 @@ static void ask(struct door *d, enum door_step step)
 						    .name = is_list    ? NULL
 							    : is_slice ? d->slice_name
 								       : d->service },
-					.body = step == STEP_WRITE ? d->body.text : NULL,
+					.body = step == STEP_WRITE    ? d->body.text
+						: step == STEP_DELETE ? d->as_seen
+								      : NULL,
 					.selector = is_list ? d->selector : NULL,
 					.done = answered,
 					.user = d };
@@ -318,18 +367,21 @@ static void ask(struct door *d, enum door_step step)
 static void write_slice(struct door *d)
 {
 	const char *ip = d->controller->settings.pod_ip;
+	char keeper[KEEPER_MAX + 1];
 
+	keeper_label(d->controller, keeper);
 	buf_clear(&d->body);
 	buf_printf(
 		&d->body,
 		"{\"apiVersion\":\"" SLICE_GROUP "\",\"kind\":\"EndpointSlice\",\"metadata\":{\"name\":\"%s\","
 		"\"namespace\":\"%s\",\"labels\":{\"kubernetes.io/service-name\":\"%s\","
-		"\"endpointslice.kubernetes.io/managed-by\":\"preheat\"},\"ownerReferences\":[{\"apiVersion\":\"v1\","
+		"\"" MANAGED_BY "\":\"preheat\",\"" KEEPER_LABEL
+		"\":\"%s\"},\"ownerReferences\":[{\"apiVersion\":\"v1\","
 		"\"kind\":\"Service\",\"name\":\"%s\",\"uid\":\"%s\"}]},\"addressType\":\"%s\",\"ports\":[{\"name\":\"%"
 		"s\","
 		"\"protocol\":\"TCP\",\"port\":%u}],\"endpoints\":[{\"addresses\":[\"%s\"],\"conditions\":{\"ready\":"
 		"true}}]}",
-		d->slice_name, d->namespace, d->service, d->service, d->uid, strchr(ip, ':') ? "IPv6" : "IPv4",
+		d->slice_name, d->namespace, d->service, keeper, d->service, d->uid, strchr(ip, ':') ? "IPv6" : "IPv4",
 		d->port_name, (unsigned)relay_port(d->relay), ip);
 	ask(d, STEP_WRITE);
 }
@@ -339,7 +391,8 @@ static void take_answer(struct door *d)
 	static const char *const doing[] = { "reading Service", "writing its EndpointSlice",
 					     "reading its EndpointSlices", "deleting its EndpointSlice" };
 	struct error e = d->call.error;
-	bool is_fine = e.kind == ERROR_NONE || (d->step == STEP_DELETE && e.kind == ERROR_NOT_FOUND);
+	bool is_other = d->step == STEP_DELETE && e.kind == ERROR_CONFLICT; /* than was looked at */
+	bool is_fine = e.kind == ERROR_NONE || is_other || (d->step == STEP_DELETE && e.kind == ERROR_NOT_FOUND);
 	bool others = false;
 
 	if (is_fine && d->step == STEP_SERVICE)
@@ -359,11 +412,11 @@ static void take_answer(struct door *d)
 	} else if (d->step == STEP_WRITE) {
 		d->written_at = clock_mono(d->controller->clock);
 		note_slice(d, SLICE_THERE);
-	} else if (d->step == STEP_LOOK && others) {
+	} else if (d->step == STEP_LOOK && others && d->as_seen[0]) {
 		ask(d, STEP_DELETE);
-	} else if (d->step == STEP_LOOK) {
+	} else if (is_other || (d->step == STEP_LOOK && !others)) {
 		d->retry_at = clock_mono(d->controller->clock) + LOOK_EVERY;
-	} else if (d->step == STEP_DELETE) {
+	} else if (d->step != STEP_SERVICE) {
 		note_slice(d, SLICE_GONE);
 	}
 }
@@ -373,8 +426,180 @@ static void answered(struct object_call *call)
 	struct door *d = call->user;
 
 	d->is_calling = false;
-	take_answer(d);
+	if (d->is_over)
+		look_for_strays(d->controller, d->namespace); /* it may have been written in the meantime */
+	else
+		take_answer(d);
 	act_soon(d->controller);
+}
+
+/* --- slices that nobody owns --- */
+
+/* A namespace where pools have, or had, activators. */
+struct door_space {
+	struct door_space *next;
+	char name[64];
+	bool is_due;
+	millis retry_at; /* clock_mono */
+};
+
+static void look_for_strays(struct controller *c, const char *namespace)
+{
+	struct door_space *s = c->activator.strays.first;
+
+	while (s && strcmp(s->name, namespace) != 0)
+		s = s->next;
+	if (!s) {
+		s = xnew(struct door_space);
+		snprintf(s->name, sizeof s->name, "%s", namespace);
+		s->next = c->activator.strays.first;
+		c->activator.strays.first = s;
+	}
+	s->is_due = true;
+}
+
+static bool manifest_owns(const struct manifest *m, const char *namespace, const char *slice)
+{
+	char name[80];
+
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		if (!is_wished(m, i) || strcmp(m->fleet.pools[i].namespace, namespace) != 0)
+			continue;
+		snprintf(name, sizeof name, SLICE_NAME, m->pools[i].spec.signals.queue.activator.service);
+		if (!strcmp(name, slice))
+			return true;
+	}
+	return false;
+}
+
+/* It is a door's, or will be. */
+static bool is_owned(const struct controller *c, const char *namespace, const char *slice)
+{
+	for (const struct door *d = c->activator.first; d; d = d->next)
+		if (!d->is_over && !strcmp(d->namespace, namespace) && !strcmp(d->slice_name, slice))
+			return true;
+	return manifest_owns(leader_manifest(c), namespace, slice);
+}
+
+static bool is_being_deleted(const struct door *d)
+{
+	const struct strays *s = &d->controller->activator.strays;
+
+	return s->is_calling && !strcmp(s->namespace, d->namespace) && !strcmp(s->name, d->slice_name);
+}
+
+static struct door_space *next_space(const struct controller *c)
+{
+	struct door_space *s = c->activator.strays.first;
+
+	while (s && !s->is_due)
+		s = s->next;
+	return s;
+}
+
+static void drive_strays(struct controller *c);
+static void keep_driving(struct controller *c);
+static void strays_answered(struct object_call *call);
+
+/* All of ours in the namespace, or to delete the one that is named. */
+static void ask_strays(struct controller *c)
+{
+	struct strays *s = &c->activator.strays;
+	bool is_list = !s->name[0];
+
+	s->controller = c;
+	s->is_calling = true;
+	s->call = (struct object_call){ .verb = is_list ? OBJECT_GET : OBJECT_DELETE,
+					.object = { .api_version = SLICE_GROUP,
+						    .plural = "endpointslices",
+						    .name_space = s->namespace,
+						    .name = is_list ? NULL : s->name },
+					.selector = is_list ? MANAGED_BY "=preheat" : NULL,
+					.body = is_list ? NULL : s->body,
+					.done = strays_answered,
+					.user = s };
+	object_start(c->api, &s->call);
+}
+
+/* Of this controller's: another's has pools that we do not know. */
+static bool find_stray(struct controller *c, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct strays *s = &c->activator.strays;
+	struct slices_record all;
+	char keeper[KEEPER_MAX + 1];
+
+	if (!decode(&s->call, &slices_record, &a, &all, e))
+		return false;
+	keeper_label(c, keeper);
+	const struct slice_record *slices = all.items.items;
+	for (size_t i = 0; i < all.items.count; i++) {
+		if (!slices[i].name || !slices[i].keeper || strcmp(slices[i].keeper, keeper) != 0 ||
+		    is_owned(c, s->namespace, slices[i].name))
+			continue;
+		snprintf(s->name, sizeof s->name, "%s", slices[i].name);
+		write_preconditions(&slices[i], s->body);
+		return true;
+	}
+	return false;
+}
+
+static void note_strays(struct controller *c, struct door_space *space, const struct error *e)
+{
+	struct strays *s = &c->activator.strays;
+
+	if (s->call.status == 403) {
+		/* A door of this namespace could not open either, and tells the pool. */
+		log_info("activator-may-not-look", LOG_S("namespace", s->namespace), LOG_E(e), LOG_END);
+		return;
+	}
+	space->is_due = true;
+	space->retry_at = clock_mono(c->clock) + STRAYS_AGAIN;
+	if (e->kind != ERROR_CANCELLED)
+		log_warn("activator-slices-not-swept", LOG_S("namespace", s->namespace), LOG_E(e), LOG_END);
+}
+
+static void strays_answered(struct object_call *call)
+{
+	struct strays *s = call->user;
+	struct controller *c = s->controller;
+	struct door_space *space = s->at;
+	struct error e = call->error;
+	bool is_delete = s->name[0];
+
+	s->is_calling = false;
+	if (is_delete && e.kind == ERROR_NONE)
+		log_info("activator-closed", LOG_S("namespace", s->namespace), LOG_S("slice", s->name), LOG_END);
+	if (is_delete && (e.kind == ERROR_NOT_FOUND || e.kind == ERROR_CONFLICT))
+		e.kind = ERROR_NONE; /* it is another by now */
+	s->name[0] = '\0';
+	if (e.kind == ERROR_NONE && !is_delete && find_stray(c, &e) && !c->context.is_barred) {
+		ask_strays(c);
+		return;
+	}
+	if (e.kind != ERROR_NONE)
+		note_strays(c, space, &e);
+	else
+		space->is_due |= is_delete; /* there may be more */
+	drive_strays(c);
+	keep_driving(c);
+}
+
+static void drive_strays(struct controller *c)
+{
+	struct strays *s = &c->activator.strays;
+	millis now = clock_mono(c->clock);
+	struct door_space *space = s->first;
+
+	while (space && (!space->is_due || now < space->retry_at))
+		space = space->next;
+	if (!space || s->is_calling || c->context.is_barred || c->is_stopping)
+		return;
+	space->is_due = false; /* what ends while the list is read is looked for again */
+	s->at = space;
+	s->name[0] = '\0';
+	snprintf(s->namespace, sizeof s->namespace, "%s", space->name);
+	ask_strays(c);
 }
 
 /* --- doors --- */
@@ -405,7 +630,7 @@ static struct door *add(struct controller *c, size_t pool)
 	snprintf(d->namespace, sizeof d->namespace, "%s", fleet_of(c)->pools[pool].namespace);
 	snprintf(d->service, sizeof d->service, "%s", t->service);
 	snprintf(d->port, sizeof d->port, "%s", t->port ? t->port : "");
-	snprintf(d->slice_name, sizeof d->slice_name, "%s-preheat", t->service);
+	snprintf(d->slice_name, sizeof d->slice_name, SLICE_NAME, t->service);
 	snprintf(d->selector, sizeof d->selector, "kubernetes.io/service-name=%s", t->service);
 	d->next = c->activator.first;
 	c->activator.first = d;
@@ -436,22 +661,7 @@ static void end_door(struct door *d)
 	d->is_over = true;
 	if (d->relay)
 		relay_end(d->relay);
-	if (d->is_calling)
-		api_cancel(&d->call.call);
-}
-
-/* Of pools that have none any more: their Services lead here no longer. */
-static void drive_over(struct door *d)
-{
-	size_t pool = pool_of(d);
-	bool is_replaced = pool != SIZE_MAX && has_activator(d->controller, pool) &&
-			   !strcmp(text_of(d->controller, pool)->service, d->service);
-
-	if (d->slice != SLICE_GONE && !is_replaced && !d->is_calling && !d->controller->context.is_barred &&
-	    leader_may_act(d->controller) && clock_mono(d->controller->clock) >= d->retry_at)
-		ask(d, STEP_DELETE);
-	else if (is_replaced)
-		d->slice = SLICE_GONE;
+	look_for_strays(d->controller, d->namespace);
 }
 
 static void drive_door(struct controller *c, struct door *d, size_t pool)
@@ -463,6 +673,8 @@ static void drive_door(struct controller *c, struct door *d, size_t pool)
 	size_t staying = aim(c, d, pool);
 	bool is_wanted = !staying || now < d->asked_until || activator_waiting(c, pool) > 0;
 	if (d->is_calling || !d->relay || now < d->retry_at)
+		return;
+	if (is_being_deleted(d))
 		return;
 	if (is_wanted && (d->slice != SLICE_THERE || now - d->written_at >= WRITE_EVERY))
 		ask(d, STEP_SERVICE);
@@ -486,7 +698,7 @@ static void sweep(struct controller *c)
 {
 	for (struct door **at = &c->activator.first; *at;) {
 		struct door *d = *at;
-		if (!d->is_over || !is_idle_door(d) || d->slice != SLICE_GONE) {
+		if (!d->is_over || !is_idle_door(d)) {
 			at = &d->next;
 			continue;
 		}
@@ -500,9 +712,18 @@ static void on_timer(struct timer *t)
 	struct controller *c = t->user;
 
 	sweep(c);
+	drive_strays(c);
 	act_soon(c);
-	if (c->activator.first)
-		timer_start(c->loop, t, clock_real(c->clock, DRIVE_EVERY), on_timer);
+	keep_driving(c);
+}
+
+static void keep_driving(struct controller *c)
+{
+	c->activator.timer.user = c;
+	bool has_strays = next_space(c) && !c->context.is_barred && !c->is_stopping;
+
+	if ((c->activator.first || has_strays) && !timer_is_running(&c->activator.timer))
+		timer_start(c->loop, &c->activator.timer, clock_real(c->clock, DRIVE_EVERY), on_timer);
 }
 
 bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving)
@@ -523,25 +744,22 @@ static void drive(struct controller *c)
 		if (!d->is_over && (pool == SIZE_MAX || !has_activator(c, pool) ||
 				    !is_of(d, text_of(c, pool), clock_real(c->clock, text_of(c, pool)->hold))))
 			end_door(d);
-		if (d->is_over)
-			drive_over(d);
 	}
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (has_activator(c, i)) {
 			struct door *d = door_of(c, i);
 			drive_door(c, d ? d : add(c, i), i);
 		}
-	c->activator.timer.user = c;
-	if (c->activator.first && !timer_is_running(&c->activator.timer))
-		timer_start(c->loop, &c->activator.timer, clock_real(c->clock, DRIVE_EVERY), on_timer);
+	keep_driving(c);
 }
 
-/* Whoever leads next has its own door; its slice is written over ours. */
+/* Whoever leads next has its own door, and writes its slice over ours, or takes it away. */
 static void stop(struct controller *c)
 {
 	for (struct door *d = c->activator.first; d; d = d->next) {
 		end_door(d);
-		d->slice = SLICE_GONE;
+		if (d->is_calling)
+			api_cancel(&d->call.call);
 	}
 }
 
@@ -551,6 +769,33 @@ static bool is_idle(const struct controller *c)
 		if (d->is_calling)
 			return false;
 	return true;
+}
+
+static void adopt_of(struct controller *c, const struct manifest *m)
+{
+	for (size_t i = 0; i < m->fleet.pool_count; i++)
+		look_for_strays(c, m->fleet.pools[i].namespace);
+}
+
+void activator_adopt(struct controller *c, struct history *h)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct manifest was = { 0 };
+	const char *text;
+	struct error e = { 0 };
+	struct history_span span = { .last_tick = -1 };
+
+	if (c->context.is_barred)
+		return;
+	adopt_of(c, &c->manifest);
+	for (struct door_space *s = c->activator.strays.first; s; s = s->next)
+		look_for_strays(c, s->name);
+	if (h && history_span(h, &span, &e) && span.last_tick >= span.first_tick &&
+	    history_manifest(h, span.last_tick, &a, &text, &e) &&
+	    manifest_load_text("manifest", text, &a, &was, &findings, &e))
+		adopt_of(c, &was);
+	keep_driving(c);
 }
 
 const struct actor activator_actor = { .drive = drive, .stop = stop, .is_idle = is_idle };
@@ -576,4 +821,9 @@ void activator_close(struct controller *c)
 		release(d);
 	}
 	c->activator.first = NULL;
+	for (struct door_space *s = c->activator.strays.first, *next; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+	c->activator.strays.first = NULL;
 }

@@ -9,24 +9,40 @@
 #pragma once
 #include "base/net/loop.h"
 #include "controller/cluster/pod.h"
+#include "controller/cluster/verbs.h"
 
 #include <stdint.h>
 
 struct actor;
 struct controller;
 struct door;
+struct door_space;
+struct history;
 
 /* Ports of doors, for network policies: deploy/base/network.yaml, the chart's network.yaml. */
 enum { ACTIVATOR_PORT_FIRST = 9500, ACTIVATOR_PORT_LAST = 9755 };
 
+/* Slices of ours are looked for, and deleted, one call at a time. */
+struct strays {
+	struct controller *controller;
+	struct door_space *first, *at;
+	struct object_call call;
+	bool is_calling;
+	char namespace[64], name[254], body[160]; /* name "": all of the namespace are read */
+};
+
 struct activator {
 	struct door *first;
+	struct strays strays;
 	struct timer timer;
 	millis passes_until; /* loop_now, once we leave */
 };
 
 /* Requests of the pool that are held here; 0 where it has no activator. */
 int64_t activator_waiting(const struct controller *c, size_t pool);
+/* On becoming the leader, with pools or without: slices of ours that lead to a door that is no longer there go. The
+ * history, which may be NULL, tells whose pools there were. */
+void activator_adopt(struct controller *c, struct history *h);
 /* The replica may leave the pool's Service: another stays, or the Service leads here too, or the pool has no activator.
  * Where it does not yet, that is brought about. */
 bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving);

@@ -109,6 +109,7 @@ static void begin(struct controller *c)
 	drains_recall(c);
 	marks_adopt(c);
 	engine_moves_adopt(c);
+	activator_adopt(c, c->history);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
@@ -191,7 +192,8 @@ void leader_go_on(struct controller *c)
 	}
 	if (c->leader.may_lead && is_synced) {
 		set_gate(c, true, ""); /* those that are refused are still told so */
-		marks_sweep_alone(c);
+		if (marks_sweep_alone(c))
+			activator_adopt(c, c->marks.history);
 	} else if (c->leader.may_lead) {
 		/* What is known of the cluster may be incomplete when the lease comes back after the API server was
 		 * away. */

@@ -179,16 +179,17 @@ static void sweep_alone(struct timer *t)
 	timer_start(c->loop, t, SWEEP_EVERY, sweep_alone);
 }
 
-void marks_sweep_alone(struct controller *c)
+bool marks_sweep_alone(struct controller *c)
 {
 	struct error e = { 0 };
 
 	if (c->context.is_barred || timer_is_running(&c->marks.timer))
-		return;
+		return false;
 	c->marks.history = history_edit(c->settings.history_path, &e);
 	take_over(c, c->marks.history);
 	c->marks.timer.user = c;
 	sweep_alone(&c->marks.timer);
+	return true;
 }
 
 void marks_leave(struct controller *c)

@@ -27,7 +27,7 @@ bool marks_machine_is_wanted(const struct machine *m);
 void marks_adopt(struct controller *c);
 /* Takes off marks of ours that no drain stands behind. */
 void marks_sweep(struct controller *c);
-/* The same while we lead and there is no pool, until marks_leave(). Nothing if it goes on already. */
-void marks_sweep_alone(struct controller *c);
+/* The same while we lead and there is no pool, until marks_leave(). False, and nothing, if it goes on already. */
+bool marks_sweep_alone(struct controller *c);
 /* What is under way is cancelled. */
 void marks_leave(struct controller *c);

@@ -240,7 +240,9 @@ static bool is_selected(const struct object *o, const char *query)
 {
 	return is_said(query, "fieldSelector=spec.nodeName%3D", value_text(o->value, "spec>nodeName")) &&
 	       is_said(query, "labelSelector=kubernetes.io%2Fservice-name%3D",
-		       value_text(o->value, "metadata>labels>kubernetes.io/service-name"));
+		       value_text(o->value, "metadata>labels>kubernetes.io/service-name")) &&
+	       is_said(query, "labelSelector=endpointslice.kubernetes.io%2Fmanaged-by%3D",
+		       value_text(o->value, "metadata>labels>endpointslice.kubernetes.io/managed-by"));
 }
 
 static void list(struct wire_call *c, enum kind k, bool is_silent, const char *space)
@@ -604,6 +606,12 @@ static void delete (const struct asked *a, struct object *o)
 	if (*uid && strcmp(uid, o->uid) != 0) {
 		report(a, "delete", 409);
 		refuse(a->call, 409, "Conflict", "the UID in the precondition differs", NULL);
+		return;
+	}
+	const char *version = value_text(a->body, "preconditions>resourceVersion");
+	if (*version && !value_is(o->value, "metadata>resourceVersion", version)) {
+		report(a, "delete", 409);
+		refuse(a->call, 409, "Conflict", "the ResourceVersion in the precondition differs", NULL);
 		return;
 	}
 	report(a, "delete", 200);

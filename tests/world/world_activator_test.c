@@ -213,14 +213,144 @@ static void from_zero_and_back(void **state)
 	replica_stop(0);
 }
 
+/* --- pools that come and go --- */
+
+static const struct replica_settings of_objects = { .watches_objects = true };
+
+static struct object *create_pool(const char *name, const char *app)
+{
+	return apiserver_create(
+		KIND_WARM_POOL,
+		value_of("{'apiVersion':'preheat.dev/"
+			 "v1alpha1','kind':'WarmPool','metadata':{'name':'%s','namespace':'llm',"
+			 "'generation':1},'spec':{'mode':'act','share':{'name':'small','wakeWithin':'30s'},"
+			 "'objective':{'queueWait':'10s','attainment':'95%%'},'workload':{'selector':{'matchLabels':{"
+			 "'app':'%s'}},'gpusPerReplica':1,'maxSequences':8},'signals':{'engine':'vllm','scrape':{"
+			 "'port':8000,'path':'/metrics','interval':'5s'},'queue':{'activator':{'service':'%s'}}},"
+			 "'nodeGroups':[{'name':'shared','provider':'simulated','simulated':{"
+			 "'endpoint':'http://"
+			 "cloud.world'},'zone':'z1','instanceType':'g5.xlarge','capacityType':'on-demand',"
+			 "'gpusPerNode':12,'pricePerHour':1.21,'min':0,'max':8}]}}",
+			 name, app, app));
+}
+
+static void change_pool(struct object *pool, const char *field, int64_t to)
+{
+	value_set_int(pool->value, field, to);
+	value_set_int(pool->value, "metadata>generation", 2);
+	apiserver_changed(pool);
+}
+
+static bool second_is_off_the_way(void)
+{
+	return !world_service_is_held("m1");
+}
+
+static void nobody_answers_for_a_pool_that_is_deleted(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	struct object *first = create_pool("m0", "m0"), *second = create_pool("m1", "m1");
+	replica_start(0, &of_objects);
+	until(both_are_held, MINUTE, "the doors do not open");
+	apiserver_delete(first);
+	until(first_is_off_the_way, MINUTE, "the door of the first stays open");
+	assert_true(world_service_is_held("m1"));
+	apiserver_delete(second); /* now there is no pool at all */
+	until(second_is_off_the_way, MINUTE, "the door of the last stays open");
+	replica_stop(0);
+}
+
+static void nobody_answers_for_a_pool_that_was_deleted_meanwhile(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	struct object *first = create_pool("m0", "m0"), *second = create_pool("m1", "m1");
+	replica_start(0, &of_objects);
+	until(both_are_held, MINUTE, "the doors do not open");
+	run(MINUTE);
+	replica_stop(0);
+	apiserver_delete(first);
+	replica_start(0, &of_objects);
+	until(first_is_off_the_way, MINUTE, "the door of the first stays open");
+	assert_true(world_service_is_held("m1"));
+	run(MINUTE);
+	replica_stop(0);
+	apiserver_delete(second);
+	replica_start(0, &of_objects);
+	until(second_is_off_the_way, MINUTE, "the door of the last stays open");
+	replica_stop(0);
+}
+
+/* Another controller's, of pools that are not ours. */
+static void another_controllers_slice_stays(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	apiserver_create(
+		KIND_SLICE,
+		value_of("{'metadata':{'name':'chat-preheat','namespace':'llm','labels':{"
+			 "'kubernetes.io/service-name':'chat','endpointslice.kubernetes.io/managed-by':'preheat',"
+			 "'preheat.dev/keeper':'another.preheat'}},'endpoints':[{'addresses':['10.0.0.9']}]}"));
+	create_pool("m0", "m0");
+	struct object *second = create_pool("m1", "m1");
+	replica_start(0, &of_objects);
+	until(both_are_held, MINUTE, "the doors do not open");
+	apiserver_delete(second);
+	until(second_is_off_the_way, MINUTE, "the door stays open");
+	run(MINUTE);
+	assert_true(world_service_is_held("chat"));
+	replica_stop(0);
+}
+
+/* The Service leads here all the while. */
+static void an_edit_keeps_the_door(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	struct object *first = create_pool("m0", "m0");
+	create_pool("m1", "m1");
+	replica_start(0, &of_objects);
+	lead();
+	run(63 * SECOND);
+	change_pool(first, "spec>workload>maxSequences", 9);
+	run(MINUTE);
+	assert_true(world_service_is_held("m0"));
+	replica_stop(0);
+}
+
+/* The slice is the same object: what ends the one door does not take the other's. */
+static void a_service_that_another_pool_takes_over_is_held(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	struct object *first = create_pool("m0", "m0");
+	create_pool("m1", "m1");
+	replica_start(0, &of_objects);
+	lead();
+	run(63 * SECOND);
+	create_pool("m2", "m0");
+	apiserver_delete(first);
+	run(MINUTE);
+	assert_true(world_service_is_held("m0"));
+	replica_stop(0);
+}
+
 #define SCENARIO(f) cmocka_unit_test_teardown(f, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCENARIO(whoever_is_asked_wakes),	SCENARIO(nothing_is_written_in_mode_observe),
-		SCENARIO(another_leader_opens_its_own), SCENARIO(a_service_that_is_none_is_told),
+		SCENARIO(whoever_is_asked_wakes),
+		SCENARIO(nothing_is_written_in_mode_observe),
+		SCENARIO(another_leader_opens_its_own),
+		SCENARIO(a_service_that_is_none_is_told),
 		SCENARIO(from_zero_and_back),
+		SCENARIO(nobody_answers_for_a_pool_that_is_deleted),
+		SCENARIO(nobody_answers_for_a_pool_that_was_deleted_meanwhile),
+		SCENARIO(another_controllers_slice_stays),
+		SCENARIO(an_edit_keeps_the_door),
+		SCENARIO(a_service_that_another_pool_takes_over_is_held),
 	};
 
 	return cmocka_run_group_tests_name("activator", tests, NULL, NULL);

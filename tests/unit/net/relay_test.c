@@ -460,6 +460,109 @@ static void an_upgrade_stays_as_it_is(void **state)
 	assert_string_equal(all.backs[0].seen.text, "GET /ws Upgrade 0\n");
 }
 
+/* One that is not taken up is answered in HTTP, and nothing that comes after it is passed on. */
+static void an_upgrade_that_is_refused_is_one_request(void **state)
+{
+	(void)state;
+	aim(0, 1);
+	ask(0, "GET /ws HTTP/1.1\r\nHost: code\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n");
+	until_heard(0, "\r\n\r\nserved");
+	assert_non_null(strstr(all.got[0].text, "HTTP/1.1 200 OK\r\nConnection: close\r\n"));
+	relay_aim(all.relay, NULL, 0);
+	say(0, "GET /second HTTP/1.1\r\nHost: code\r\n\r\n", 37);
+	for (int i = 0; i < 100; i++)
+		loop_poll(all.loop);
+	shutdown(all.clients[0], SHUT_WR);
+	until_ended(0);
+	assert_string_equal(all.backs[0].seen.text, "GET /ws Upgrade 0\n");
+}
+
+static void until_accepted(int fd, int *peer)
+{
+	while ((*peer = accept(fd, NULL, NULL)) < 0)
+		loop_poll(all.loop);
+}
+
+/* What a server switches to is passed both ways. */
+static void a_websocket_is_passed_both_ways(void **state)
+{
+	static const char switched[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
+	struct relay_target own = { "127.0.0.1", 0 };
+	struct error e;
+	char bytes[200] = "";
+	int fd = listen_open("127.0.0.1:0", &own.port, &e), peer = -1;
+	size_t len = 0;
+
+	(void)state;
+	relay_aim(all.relay, &own, 1);
+	ask(0, "GET /ws HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+	until_accepted(fd, &peer);
+	for (size_t i = 0; i < sizeof switched - 1; i++) {
+		assert_int_equal(send(peer, switched + i, 1, MSG_NOSIGNAL), 1);
+		loop_poll(all.loop);
+	}
+	until_heard(0, "websocket\r\n\r\n");
+	assert_string_equal(all.got[0].text, switched);
+	say(0, "frame", 5);
+	while (!strstr(bytes, "frame")) {
+		ssize_t got = recv(peer, bytes + len, sizeof bytes - 1 - len, MSG_DONTWAIT);
+		len += got > 0 ? (size_t)got : 0;
+		loop_poll(all.loop);
+	}
+	close(peer);
+	until_ended(0);
+	close(fd);
+}
+
+/* Java offers HTTP/2 with every first request; engines go on in HTTP/1.1, and would keep the connection. */
+static void an_offer_of_http2_is_passed_over(void **state)
+{
+	(void)state;
+	aim(0, 1);
+	ask(0, "POST /v1/completions HTTP/1.1\r\nHost: code\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+	       "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nContent-Length: 2\r\n\r\n{}");
+	until_ended(0);
+	assert_non_null(strstr(all.got[0].text, "served"));
+	assert_string_equal(all.backs[0].seen.text, "POST /v1/completions close 2\n");
+}
+
+/* It waits for our answer and would send no line in 30 s. */
+static void tls_is_refused_at_its_first_byte(void **state)
+{
+	(void)state;
+	ask(0, "\x16\x03\x01");
+	until_heard(0, "400 Bad Request");
+	assert_non_null(strstr(all.got[0].text, "TLS"));
+}
+
+static void who_only_has_no_more_to_say_is_answered(void **state)
+{
+	(void)state;
+	ask(0, "POST / HTTP/1.1\r\nHost: code\r\nContent-Length: 2\r\n\r\n{}");
+	until_waiting(1);
+	shutdown(all.clients[0], SHUT_WR);
+	until_heard(0, "HTTP/1.1 100 Continue\r\n\r\n");
+	for (int i = 0; i < 3; i++)
+		loop_once(all.loop);
+	assert_int_equal(relay_waiting(all.relay), 1);
+	aim(0, 1);
+	until_ended(0);
+	assert_non_null(strstr(all.got[0].text, "Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
+	assert_string_equal(all.backs[0].seen.text, "POST / close 2\n");
+}
+
+/* HTTP/1.0 has no word for it. */
+static void who_leaves_an_old_request_is_not_waited_for(void **state)
+{
+	(void)state;
+	ask(0, "GET / HTTP/1.0\r\n\r\n");
+	until_waiting(1);
+	shutdown(all.clients[0], SHUT_WR);
+	until_waiting(0);
+	until_ended(0);
+	assert_null(all.got[0].text);
+}
+
 static void who_ends_tells_those_that_wait(void **state)
 {
 	(void)state;
@@ -490,6 +593,12 @@ int main(void)
 		CASE(what_is_no_request_is_refused),
 		CASE(a_header_has_an_end),
 		CASE(an_upgrade_stays_as_it_is),
+		CASE(an_upgrade_that_is_refused_is_one_request),
+		CASE(a_websocket_is_passed_both_ways),
+		CASE(an_offer_of_http2_is_passed_over),
+		CASE(tls_is_refused_at_its_first_byte),
+		CASE(who_only_has_no_more_to_say_is_answered),
+		CASE(who_leaves_an_old_request_is_not_waited_for),
 		CASE(who_ends_tells_those_that_wait),
 	};
 
