@@ -237,8 +237,12 @@ def activator(s):
     s.check('and its Service led here before its engine left it', led_here_before(s, 'm0'))
 
     controller.kill()
+    leave_slice(s, 'gone', {})
+    leave_slice(s, 'others', {'preheat.dev/keeper': 'another.preheat'})
     controller.start()
     s.expect('a new process has doors of its own', lambda: answers(s, 'm0'))
+    s.expect('the slice of a pool that went meanwhile goes', lambda: not slice_of(s, 'gone'))
+    s.check("another controller's stays", slice_of(s, 'others'))
     port, found = s.expect('the other leads here', lambda: leads_here(s, 'm1')), []
     last = threading.Thread(target=lambda: found.append(call(port, 'last')))
     last.start()
@@ -250,6 +254,15 @@ def activator(s):
     s.check('it ends by itself on SIGTERM with 0', controller.ended() == 0)  # a second signal would end it at once
     for name, engine in engines.items():
         s.check(f'{name}: nothing went wrong {engine.wrong}', not engine.wrong)
+
+
+def leave_slice(s, name, labels):
+    """As that of m0, of a pool that there is no more."""
+    found = s.expect('the Service of who sleeps leads here', lambda: slice_of(s, 'm0'))
+    s.kube.create({'apiVersion': 'discovery.k8s.io/v1', 'kind': 'EndpointSlice', 'addressType': found['addressType'],
+                   'metadata': {'name': f'{name}-preheat', 'namespace': SPACE,
+                                'labels': found['metadata']['labels'] | {'kubernetes.io/service-name': name} | labels},
+                   'endpoints': found['endpoints'], 'ports': found['ports']})
 
 
 def led_here_before(s, name):
