@@ -570,10 +570,10 @@ static void strays_answered(struct object_call *call)
 	s->is_calling = false;
 	if (is_delete && e.kind == ERROR_NONE)
 		log_info("activator-closed", LOG_S("namespace", s->namespace), LOG_S("slice", s->name), LOG_END);
-	if (is_delete && (e.kind == ERROR_NOT_FOUND || e.kind == ERROR_CONFLICT))
-		e.kind = ERROR_NONE; /* it is another by now */
+	if (e.kind == ERROR_NOT_FOUND || (is_delete && e.kind == ERROR_CONFLICT))
+		e.kind = ERROR_NONE; /* it is gone, or another by now */
 	s->name[0] = '\0';
-	if (e.kind == ERROR_NONE && !is_delete && find_stray(c, &e) && !c->context.is_barred) {
+	if (call->error.kind == ERROR_NONE && !is_delete && find_stray(c, &e) && !c->context.is_barred) {
 		ask_strays(c);
 		return;
 	}
