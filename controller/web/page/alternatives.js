@@ -77,7 +77,8 @@ export function autoscalerOn(a, from) {
 	return known >= dayLength ? sum : null;
 }
 
-export function alternativesTable(a) {
+/** `span`: the time it is worked out over, in words. */
+export function alternativesTable(a, span) {
 	const rows = a ? kinds.map(kind => total(a.fleets, kind)).filter(r => r) : [];
 
 	if (!a || a.state === "never")
@@ -85,7 +86,7 @@ export function alternativesTable(a) {
 	if (rows.length < 2)
 		return el("p", { class: "small faint" }, a.state === "trying" ? "What other fleets would have cost is worked out in the background; this takes some minutes."
 			: a.state === "failed" ? `What other fleets would have cost is not known: ${a.message}` : "No other fleet could be modelled on this record.");
-	return el("div", { class: "alternatives" }, table([{ name: "Same traffic, 30 days", isHead: true, of: r => [r.kind === "autoscaler" ? el("span", { class: "line-key", "aria-hidden": "true" }) : null, nameOf(r)] },
+	return el("div", { class: "alternatives" }, table([{ name: `Same traffic, ${span}`, isHead: true, of: r => [r.kind === "autoscaler" ? el("span", { class: "line-key", "aria-hidden": "true" }) : null, nameOf(r)] },
 		{ name: "Cost", isNumber: true, of: r => dollars(r.dollars) }, { name: "Saved", isNumber: true, of: savedOf }, { name: "Late", isNumber: true, of: r => share(r.late) }], rows,
 	{ caption: "The same traffic under other fleets" }), el("p", { class: "small faint" }, words(a)));
 }

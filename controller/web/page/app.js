@@ -21,6 +21,10 @@ const views = {
 };
 const leastPause = 2000;
 
+/* What an address names that is no view. */
+const missing = { open: (host, parts) => ({ title: "No such page", async load() {}, close() {},
+	under: el("p", { class: "lead" }, "There is no page at ", el("code", null, `#/${parts.join("/")}`), ". ", el("a", { href: link(["pools"]) }, "Overview")) }) };
+
 const overview = { pools: [], source: {}, history: {} };
 let view = null, picker = null, turn = 0, loading = false, isWanted = false, lastLoad = 0;
 
@@ -55,8 +59,8 @@ function markTabs(name) {
 }
 
 async function show(isFirst) {
-	const mine = ++turn, parts = path(), name = views[parts[0]] ? parts[0] : "pools";
-	const module = await views[name]();
+	const mine = ++turn, parts = path(), name = Object.hasOwn(views, parts[0]) ? parts[0] : null;
+	const module = name ? await views[name]() : missing;
 	const host = el("div", { class: "fades" });
 
 	if (mine !== turn)

@@ -4,7 +4,7 @@ import { get, post } from "/assets/api.js";
 import { copyBox, el, fill } from "/assets/dom.js";
 import { sign } from "/assets/pool_status.js";
 import { emptiness, section } from "/assets/section.js";
-import { brief, count, dollars, share, time } from "/assets/format.js";
+import { brief, count, dollars, plural, share, time } from "/assets/format.js";
 
 const pause = 3000;
 const kinds = { restores: ["bad", "Restores an objective"], secures: ["warn", "Secures an objective"], saves: ["good", "Saves"], asks: ["warn", "Your call"] };
@@ -38,12 +38,12 @@ function card(r) {
 		el("dl", { class: "change-facts" }, fact("Late", `${share(r.lateShare)} → `, el("b", null, `${share(r.lateShareWith)}`), `, of ${share(r.allowedShare)}`),
 			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing"),
 			r.incidents ? fact("Incidents", `${brief(r.incidentsLate)} → `, el("b", null, brief(r.incidentsLateWith)), r.incidents === 1 ? " late in the last one" : ` late in the last ${count(r.incidents)}`) : null),
-		r.kind === "secures" ? el("p", { class: "small faint" }, `Met in the last 7 days; the model misses it on the ${count(Math.round(r.triedDays))} days tried.`) : null,
+		r.kind === "secures" ? el("p", { class: "small faint" }, `Met in the last 7 days; the model misses it on the ${plural(Math.round(r.triedDays), "day")} tried.`) : null,
 		r.why ? el("p", { class: "small faint" }, `It saves, as ${r.why}.`) : null,
 		copyBox(r.change, "The setting is copied."));
 }
 
-const daysOf = items => items.length ? `${count(Math.round(items[0].triedDays))} days of ` : "the ";
+const daysOf = items => items.length ? `${plural(Math.round(items[0].triedDays), "day")} of ` : "the ";
 
 function noteOf(r) {
 	const when = r.triedAt ? ` Tried ${time(r.triedAt, { seconds: false })}.` : "";

@@ -6,7 +6,7 @@ import { marksOn, nearestMark, paintLimits } from "/assets/chart_marks.js";
 import { onSetting, settings } from "/assets/settings.js";
 import { time, unknown } from "/assets/format.js";
 
-const mostRows = 500;
+const mostRows = 500, leastAxis = 48;
 const probe = el("span", { class: "unseen", "aria-hidden": "true" });
 document.body.append(probe);
 
@@ -85,10 +85,20 @@ function dataOf(spec) {
 	return [spec.x, ...drawingOrder(spec.series).map(i => sums[i])];
 }
 
+/* As wide as its longest number. uPlot asks again until nothing moves; what it was then stays. */
+function axisWidth(u, values, i, round) {
+	const axis = u.axes[i];
+
+	if (round > 1)
+		return axis._size;
+	u.ctx.font = axis.font[0];
+	return Math.ceil(Math.max(leastAxis, ...(values || []).map(v => u.ctx.measureText(v).width / ratio() + axis.gap + 4)));
+}
+
 function axesOf(spec) {
 	const axis = (side, scale, show, more) => ({
 		side, scale, font: fontOf(), stroke: color("--faint"), ticks: { show: false }, gap: 6,
-		grid: { show: side === 3, stroke: color("--rule"), width: 1 }, size: side === 2 ? 28 : 48,
+		grid: { show: side === 3, stroke: color("--rule"), width: 1 }, size: side === 2 ? 28 : axisWidth,
 		values: show ? (u, splits) => splits.map(v => v === null ? "" : show(v, u)) : undefined, ...more,
 	});
 	const hourly = "\n{D} {MMM}", axes = [];

@@ -13,7 +13,14 @@ function dashed(c, x1, y1, x2, y2) {
 	c.setLineDash([]);
 }
 
-function name(c, text, x, y, align, ground) {
+/* Moves down, line by line, where another name stands already. */
+function name(c, text, x, wanted, align, ground, taken) {
+	const wide = c.measureText(text).width, from = align === "right" ? x - wide : x, high = 16 * ratio();
+	let y = wanted;
+
+	while (taken.some(t => Math.abs(t.y - y) < high && from < t.to + 4 * ratio() && from + wide > t.from - 4 * ratio()))
+		y += high;
+	taken.push({ from, to: from + wide, y });
 	c.textAlign = align;
 	c.lineWidth = 4 * ratio();
 	c.strokeStyle = ground;
@@ -22,7 +29,7 @@ function name(c, text, x, y, align, ground) {
 }
 
 export function paintLimits(u, spec, color) {
-	const c = u.ctx, { left, top, width, height } = u.bbox;
+	const c = u.ctx, { left, top, width, height } = u.bbox, taken = [];
 
 	c.save();
 	c.font = `${12 * ratio()}px ${getComputedStyle(document.body).fontFamily}`;
@@ -34,12 +41,12 @@ export function paintLimits(u, spec, color) {
 			const y = u.valToPos(l.y, l.scale || "y", true);
 
 			dashed(c, left, y, left + width, y);
-			name(c, l.name, left + width - 4 * ratio(), y - 6 * ratio() < top + 12 * ratio() ? y + 15 * ratio() : y - 6 * ratio(), "right", color("--paper"));
+			name(c, l.name, left + width - 4 * ratio(), y - 6 * ratio() < top + 12 * ratio() ? y + 15 * ratio() : y - 6 * ratio(), "right", color("--paper"), taken);
 		} else {
 			const x = u.valToPos(l.x, "x", true), isRight = x > left + width * 0.7;
 
 			dashed(c, x, top, x, top + height);
-			name(c, l.name, x + (isRight ? -6 : 6) * ratio(), top + 14 * ratio(), isRight ? "right" : "left", color("--paper"));
+			name(c, l.name, x + (isRight ? -6 : 6) * ratio(), top + 14 * ratio(), isRight ? "right" : "left", color("--paper"), taken);
 		}
 	}
 	c.restore();

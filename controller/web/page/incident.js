@@ -7,7 +7,7 @@ import { capacitySeries } from "/assets/capacity.js";
 import { el, fill, say } from "/assets/dom.js";
 import { explainBox } from "/assets/decision.js";
 import { decisionRow, logHead, walkable } from "/assets/decision_row.js";
-import { secondsOf } from "/assets/incidents.js";
+import { longestWait, secondsOf } from "/assets/incidents.js";
 import { sign } from "/assets/pool_status.js";
 import { figure } from "/assets/pools.js";
 import { emptiness, section } from "/assets/section.js";
@@ -15,7 +15,7 @@ import { settings } from "/assets/settings.js";
 import { brief, clock, count, duration, phrase, plural, share, time } from "/assets/format.js";
 
 const before = 10 * 60, after = 20 * 60, least = 86400; // seconds that are looked at around it, and searched for its end
-const points = 400, mostDecisions = 40;
+const points = 400, mostDecisions = 100, decisionsAtOnce = 500;
 const calm = 5 * 60; // an incident may still go on
 
 const iso = at => new Date(Math.round(at) * 1000).toISOString();
@@ -28,10 +28,10 @@ function title(i) {
 	return `${i.pool}, ${time(i.from, { seconds: false })}${isOneMinute ? "" : ` to ${minute(i.to)}`}: ${brief(i.late)} requests late`;
 }
 
-function figures(i) {
+function figures(i, pools) {
 	return el("dl", { class: "figures" },
 		figure("Late", brief(i.late), `${share(i.late / Math.max(1, i.requests))} of what started meanwhile`), figure("Lasted", duration(secondsOf(i)), `from ${clock(i.from)}`),
-		figure("Longest wait", duration(i.waitSecondsMax), "for the queue of then"), figure("Hot at the worst", count(i.hot), i.starting ? `${plural(i.starting, "more starts", "more start")}` : "none starting"),
+		figure("Longest wait", longestWait(i, pools), "estimated from the queue"), figure("Hot at the worst", count(i.hot), i.starting ? `${count(i.starting)} more starting` : "none starting"),
 		figure("Longest start", duration(i.startSeconds), i.group ? `in ${i.group}` : "none was on its way"), figure("Held by", big(i.refusedBy || (i.limit ? phrase(i.limit) : "–")), i.refusedGroup ? `in ${i.refusedGroup}` : i.startsGivenUp ? `${plural(i.startsGivenUp, "start")} given up` : ""));
 }
 
@@ -65,6 +65,20 @@ export function open(host, parts, overview) {
 		return found;
 	}
 
+	/* All of them: they come newest first, and what explains an incident was decided when it began. */
+	async function changes(since, to) {
+		const ask = { pool: `${namespace}/${name}`, from: since, to, changed: "true", count: decisionsAtOnce }, items = [];
+		let page = await get("/decisions", ask), ticks = page.ticks;
+
+		items.push(...page.items);
+		while (page.next) {
+			page = await get("/decisions", { ...ask, cursor: page.next });
+			items.push(...page.items);
+			ticks += page.ticks - 1; // the one between two pages is read for both
+		}
+		return { items, ticks };
+	}
+
 	function draw(i, series) {
 		const c = series.columns, xRange = [start - before, Date.parse(i.to) / 1000 + after], isTime = true;
 		const limits = [{ x: start, name: `late from ${clock(i.from)}` }, { x: Date.parse(i.to) / 1000, name: `to ${clock(i.to)}` }];
@@ -81,9 +95,12 @@ export function open(host, parts, overview) {
 	function drawDecisions(i, page) {
 		const worst = el("a", { href: here({ open: `${i.worstTick}/${namespace}/${name}` }) }, `the decision of ${clock(i.worstAt)}`);
 
-		decisions.note(`${page.next ? "The newest " : ""}${plural(page.items.length, "change")} in ${plural(page.ticks, "tick")} up to ${minute(iso(Date.parse(i.to) / 1000 + after))}; in the others nothing changed.`);
-		fill(list, [...page.items].reverse().map(decisionRow));
-		fill(decisions.body, page.items.length ? el("div", { class: "told" }, logHead(), list) : el("div", { class: "log-end" }, emptiness("Nothing changed meanwhile.")));
+		const all = [...page.items].reverse(), left = all.length - mostDecisions, end = Date.parse(i.to) / 1000 + after;
+
+		decisions.note(`${left > 0 ? `The first ${mostDecisions} of ` : ""}${plural(all.length, "change")} in ${plural(page.ticks, "tick")} from ${minute(iso(start - before))} to ${minute(iso(end))}; in the others nothing changed.`);
+		fill(list, all.slice(0, mostDecisions).map(decisionRow));
+		fill(decisions.body, all.length ? el("div", { class: "told" }, logHead(), list) : el("div", { class: "log-end" }, emptiness("Nothing changed meanwhile.")),
+			left > 0 ? el("p", { class: "log-end" }, el("a", { href: link(["decisions"], { from: iso(start - before), to: iso(end), pool: `${namespace}/${name}` }) }, `${plural(left, "later change")} in the log`)) : null);
 		fill(more.body, el("ul", { class: "go-on" },
 			el("li", null, "Most were late under ", worst, "."),
 			el("li", null, el("a", { href: link(["what-if"], { from: iso(start - 86400), to: iso(Date.parse(i.to) / 1000 + after), pool: `${namespace}/${name}` }) }, "What would have prevented it"), ": decide that day once more with other settings.")),
@@ -95,18 +112,18 @@ export function open(host, parts, overview) {
 			return; // what happened stays
 		await seen.load(async () => {
 			const i = await find(), to = iso(Date.parse(i.to) / 1000 + after), since = iso(start - before);
-			const [series, page] = await Promise.all([get(poolPath(pool, "/series"), { from: since, to, points }),
-				get("/decisions", { pool: `${namespace}/${name}`, from: since, to, changed: "true", count: mostDecisions })]);
+			const [series, page, known] = await Promise.all([get(poolPath(pool, "/series"), { from: since, to, points }),
+				changes(since, to), get("/pools")]);
 
-			return { i, series, page };
-		}, ({ i, series, page }) => {
+			return { i, series, page, pools: known.items };
+		}, ({ i, series, page, pools }) => {
 			const end = Date.parse(overview.history.to) / 1000;
 
 			isDrawn = end > Date.parse(i.to) / 1000 + after;
 			say(heading, title(i));
 			document.title = `${title(i)} – Preheat`;
 			fill(under, why(i, end));
-			fill(numbers, figures(i));
+			fill(numbers, figures(i, pools));
 			draw(i, series);
 			drawDecisions(i, page);
 		});

@@ -2,28 +2,46 @@
 
 import { eventsAddress } from "/assets/api.js";
 import { byId, say, tell } from "/assets/dom.js";
-import { clock, time } from "/assets/format.js";
+import { clock, day, duration, time } from "/assets/format.js";
 import { onSetting } from "/assets/settings.js";
 
 const listeners = new Set();
 const firstRetry = 1000, lastRetry = 30000, lookEvery = 5000;
 // A controller that is connected and yet decides nothing is stale, too.
 const ticksMissed = 4, leastSilence = 60000;
-let stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller", heardAt = Date.now(), interval = 15000;
+let wasHeard = false, stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller", heardAt = Date.now(), interval = 15000;
+
+/* A file that nobody adds to. What writes it may have another clock: ticks that come count, whatever their time. */
+function isRecorded() {
+	const most = Math.max(leastSilence, ticksMissed * interval);
+
+	if (kind !== "file" || !lastTick || (wasHeard && Date.now() - heardAt <= most))
+		return false;
+	return wasHeard || Math.abs(Date.now() - Date.parse(lastTick)) > most;
+}
+
+function endWords() {
+	const age = (Date.now() - Date.parse(lastTick)) / 1000, size = age < 3600 ? 60 : age < 86400 ? 3600 : 86400;
+	const at = age >= 0 && day(lastTick) === day(Date.now() / 1000) && age < 86400 ? clock(lastTick).slice(0, 5) : time(lastTick, { seconds: false, year: age < 0 || age > 300 * 86400 });
+
+	return age < 0 ? at : `${at}, ${duration(Math.floor(age / size) * size)} ago`;
+}
 
 function show() {
 	const line = byId("live");
 	const isLost = lostAt !== null, isSilent = kind === "controller" && Date.now() - heardAt > Math.max(leastSilence, ticksMissed * interval);
 
-	const isOld = kind === "file" && lastTick && Date.now() - new Date(lastTick) > Math.max(leastSilence, ticksMissed * interval);
+	const isOpen = stream && stream.readyState === EventSource.OPEN;
 
-	line.dataset.state = isLost || isSilent ? "stale" : stream && stream.readyState === EventSource.OPEN ? "live" : "starting";
+	line.dataset.state = isLost || isSilent ? "stale" : !isOpen ? "starting" : isRecorded() ? "recorded" : "live";
 	if (isLost)
 		say(byId("live-text"), `stale since ${clock(lostAt)}`);
 	else if (isSilent)
 		say(byId("live-text"), `no decision since ${clock(new Date(heardAt))}`);
+	else if (line.dataset.state === "recorded")
+		say(byId("live-text"), `recorded, ended ${endWords()}`);
 	else if (line.dataset.state === "live")
-		say(byId("live-text"), isOld ? "recorded" : "live");
+		say(byId("live-text"), "live");
 	else
 		say(byId("live-text"), "connecting");
 	say(byId("live-more"), line.dataset.state === "live" && lastTick ? `tick of ${kind === "file" ? time(lastTick) : clock(lastTick)}` : "");
@@ -63,6 +81,7 @@ function open() {
 		try {
 			lastTick = JSON.parse(event.data).at;
 			heardAt = Date.now();
+			wasHeard = true;
 		} catch {
 			return;
 		}

@@ -3,6 +3,7 @@
 import { link } from "/assets/address.js";
 import { el, svg } from "/assets/dom.js";
 import { signPath } from "/assets/pool_status.js";
+import { recordedWords } from "/assets/range.js";
 import { brief, count, day, objective, share } from "/assets/format.js";
 
 const windows = [["today", "Today"], ["week", "7 days"], ["month", "30 days"]];
@@ -29,7 +30,7 @@ function meter(part, kind) {
 function windowCell(p, [key, name]) {
 	const w = p[key], kind = kindOf(w), may = allowed(p);
 
-	return el("div", { class: "goal-cell" }, el("dt", null, name, w.isShort && key !== "today" ? el("span", { class: "unseen" }, ", as far as recorded") : null),
+	return el("div", { class: "goal-cell" }, el("dt", null, name, w.isShort && key !== "today" ? `, ${recordedWords()} recorded` : null),
 		el("dd", { class: "goal-value", "data-kind": kind }, kind === "plain" ? null : shape(kind), share(w.share)),
 		el("dd", { class: "goal-note" }, may === null || w.share === null ? null : meter(w.share / may, kind),
 			w.share === null ? "no requests" : may === null ? `${brief(w.late)} late` : [el("b", { "data-kind": kind }, words[kind]), ", ", el("span", { class: "nowrap" }, `of ${share(may)}`)]));
@@ -52,7 +53,7 @@ function burnCell(p) {
 
 	return el("div", { class: "goal-cell goal-burn" }, el("dt", null, "Burn"),
 		el("dd", { class: "goal-value", "data-kind": rate === null ? "plain" : rate > 1 ? "bad" : rate > close ? "warn" : "good" }, rate === null ? "–" : `${count(rate)}×`),
-		el("dd", { class: "goal-note" }, "over 7 days"));
+		el("dd", { class: "goal-note" }, `over ${p.week.isShort ? recordedWords() : "7 days"}`));
 }
 
 /* A step for each day that is known. */

@@ -81,16 +81,22 @@ export function open(host, parts) {
 
 	capacity.part.tools.prepend(resolution);
 	cost.node.classList.remove("half");
-	host.append(trouble, tiles, jumps([["Capacity", capacity.node], ["Waiting", wait.node], ["Rules and price", rules.node], ["Lead time", lead.node], ["Standby", warmth.node],
-		["Node groups", groups.node], ["Cost", cost.node], ["Decisions", log.node], ["What if", whatIf.node]]), el("div", { class: "grid" }, all.map(p => p.node)));
+	const cards = [tiles, jumps([["Capacity", capacity.node], ["Waiting", wait.node], ["Rules and price", rules.node], ["Lead time", lead.node], ["Standby", warmth.node],
+		["Node groups", groups.node], ["Cost", cost.node], ["Decisions", log.node], ["What if", whatIf.node]]), el("div", { class: "grid" }, all.map(p => p.node))];
+
+	host.append(trouble, ...cards);
 
 	async function now() {
 		try {
 			latest = await get(poolPath(pool));
 			trouble.hidden = true;
+			cards.forEach(node => { node.hidden = false; });
 		} catch (e) {
-			say(trouble, e.message);
+			const isAbsent = e.status === 404;
+
+			say(trouble, isAbsent ? `There is no pool ${pool.namespace}/${pool.name} in this history.` : e.message);
 			trouble.hidden = false;
+			cards.forEach(node => { node.hidden = isAbsent; });
 			throw e;
 		}
 		state(under, latest);

@@ -3,7 +3,7 @@
 import { change, query } from "/assets/address.js";
 import { el, fill, say } from "/assets/dom.js";
 import { settings } from "/assets/settings.js";
-import { time, zoneName } from "/assets/format.js";
+import { duration, plural, time, zoneName } from "/assets/format.js";
 
 const hour = 3600, day = 24 * hour;
 const spans = [
@@ -17,6 +17,13 @@ let ends = { from: 0, to: 0 }; // of the history, Unix seconds
 
 export function knowHistory(history) {
 	ends = { from: Date.parse(history.from) / 1000 || 0, to: Date.parse(history.to) / 1000 || Date.now() / 1000 };
+}
+
+/** How much is on record: "6 days", "20h". */
+export function recordedWords() {
+	const seconds = ends.to - ends.from, days = Math.round(seconds / day);
+
+	return seconds > 0.95 * day ? plural(days, "day") : duration(seconds < hour ? seconds : Math.round(seconds / hour) * hour);
 }
 
 function chosenSpan() {

@@ -9,48 +9,70 @@ import { heldList } from "/assets/held.js";
 import { incidentLink, incidentsTable, secondsOf } from "/assets/incidents.js";
 import { allowed, objectiveRow } from "/assets/objectives.js";
 import { emptiness, section } from "/assets/section.js";
+import { recordedWords } from "/assets/range.js";
 import { settings } from "/assets/settings.js";
 import { spentParts } from "/assets/spent.js";
 import { brief, duration, plural, share, time } from "/assets/format.js";
 
 /* Days move slowly; ticks do not. */
 const leastPause = 60000;
-const recent = 86400000;
+const recent = 86400000, weekLength = 7 * recent;
 
 /* When the day began in which the history ends, on the clock that is shown; the API's own is that of UTC. */
 function midnight(end) {
-	const day = new Date(end);
+	const day = new Date(Date.parse(end) - 1); // a tick ends what it tells of: that of midnight belongs to the day before
 
-	if (settings.isUtc || !end)
+	if (!end)
 		return undefined;
-	day.setHours(0, 0, 0, 0);
+	if (settings.isUtc)
+		day.setUTCHours(0, 0, 0, 0);
+	else
+		day.setHours(0, 0, 0, 0);
 	return day.toISOString();
+}
+
+/* The report has the newest few. */
+async function allIncidents(r) {
+	if (r.incidentCount <= r.incidents.length)
+		return r.incidents;
+	return (await get("/incidents", { from: new Date(Date.parse(r.at) - weekLength).toISOString(), to: r.at, count: 500 })).items;
 }
 
 const numbers = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
 const number = n => numbers[n] || String(n);
 const listed = names => names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
-function verdict(pools) {
+const weekWords = r => r.pools.some(p => p.week.isShort) ? recordedWords() : "7 days";
+
+function verdict(r) {
+	const pools = r.pools, when = pools.some(p => p.week.isShort) ? `in the ${recordedWords()} recorded` : "this week";
 	const judged = pools.filter(p => p.week.budgetLeftRequests !== null), missed = judged.filter(p => !p.week.isMet);
 
 	if (!judged.length)
-		return "No objective could be judged this week";
+		return `No objective could be judged ${when}`;
 	if (!missed.length)
-		return judged.length === 1 ? "The objective is met this week" : `All ${number(judged.length).toLowerCase()} objectives are met this week`;
+		return judged.length === 1 ? `The objective is met ${when}` : `All ${number(judged.length).toLowerCase()} objectives are met ${when}`;
 	if (judged.length === 1)
-		return `${missed[0].name} misses its objective this week`;
-	return `${number(judged.length - missed.length)} of ${number(judged.length).toLowerCase()} objectives ${judged.length - missed.length === 1 ? "is" : "are"} met this week; ${missed.length > 3
+		return `${missed[0].name} misses its objective ${when}`;
+	return `${number(judged.length - missed.length)} of ${number(judged.length).toLowerCase()} objectives ${judged.length - missed.length === 1 ? "is" : "are"} met ${when}; ${missed.length > 3
 		? `${missed.length} are missed` : `${listed(missed.map(p => p.name))} ${missed.length === 1 ? "misses its own" : "miss theirs"}`}`;
 }
 
-function details(r) {
-	const missed = r.pools.filter(p => p.week.budgetLeftRequests !== null && !p.week.isMet).slice(0, 3), last = r.incidents[0];
-	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in 7 days; ${share(allowed(p))} may be. `);
+/* The largest one first, whenever it was: the newest may be a trifle beside it. */
+function incidentWords(r, incidents) {
+	const largest = incidents.reduce((a, b) => b.late > a.late ? b : a), sum = incidents.reduce((n, i) => n + i.late, 0), isOne = incidents.length === 1;
 
-	if (last && Date.parse(r.at) - Date.parse(last.from) < recent)
-		words.push(`${last.pool} had `, el("a", { href: incidentLink(last) }, `${brief(last.late)} late requests`), ` in ${duration(secondsOf(last))} from ${time(last.from, { seconds: false })} on. `);
-	else if (r.pools.length)
+	return [isOne ? "" : `${plural(incidents.length, "incident")} in ${weekWords(r)} with ${brief(sum)} late requests in all. The largest: `,
+		`${largest.pool} had `, el("a", { href: incidentLink(largest) }, `${brief(largest.late)} late requests`), ` in ${duration(secondsOf(largest))} from ${time(largest.from, { seconds: false })} on. `];
+}
+
+function details(r, incidents) {
+	const missed = r.pools.filter(p => p.week.budgetLeftRequests !== null && !p.week.isMet).slice(0, 3);
+	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in ${weekWords(r)}; ${share(allowed(p))} may be. `);
+
+	if (incidents.length)
+		words.push(...incidentWords(r, incidents));
+	if (r.pools.length && !incidents.some(i => Date.parse(r.at) - Date.parse(i.from) < recent))
 		words.push("No incident in the last day. ");
 	if (r.pools.some(p => p.month.isShort))
 		words.push("The record is shorter than 30 days.");
@@ -61,7 +83,7 @@ function details(r) {
 export function reportParts(end) {
 	const heading = el("h1", { tabindex: "-1" }, "Overview"), lead = el("p", { class: "lead" }), cure = el("p", { class: "lead cure" }), under = el("div", null, lead, cure);
 	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent and saved", { note: "Dollars, all pools." });
-	const changes = changesPart(words => say(cure, words)), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
+	const changes = changesPart(words => say(cure, words)), happened = section("What happened"), held = section("Held back by", { note: "The longest first." });
 	const all = el("a", { hidden: true }, "All incidents");
 	const others = alternativesPoll(a => {
 		against = a;
@@ -86,21 +108,24 @@ export function reportParts(end) {
 			if (isAgain && Date.now() - lastAsked < leastPause)
 				return;
 			lastAsked = Date.now();
-			const asked = get("/report", { midnight: midnight(end()) });
+			const asked = get("/report", { midnight: midnight(end()) }), incidents = asked.then(allIncidents);
 
-			await Promise.all([answers.load(() => asked, r => {
-				say(heading, r.pools.length ? verdict(r.pools) : "Overview");
-				fill(lead, details(r));
+			await Promise.all([answers.load(async () => [await asked, await incidents], ([r, found]) => {
+				say(heading, r.pools.length ? verdict(r) : "Overview");
+				fill(lead, details(r, found));
 				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
 			}), spent.load(() => asked, r => {
 				pools = r.pools;
 				drawSpent();
 			}),
-			held.load(() => asked, r => fill(held.body, heldList(r.held))), happened.load(() => asked, r => {
-				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
+			held.load(() => asked, r => {
+				held.note(`${weekWords(r).replace(/^./, c => c.toUpperCase())}, the longest first.`);
+				fill(held.body, heldList(r.held));
+			}), happened.load(() => asked, r => {
+				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in ${weekWords(r)}${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
 				all.hidden = r.incidentCount <= r.incidents.length;
 				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
-				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents, { isBrief: true }) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
+				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents, r.pools, { isBrief: true }) : emptiness(`No incident in ${weekWords(r)}: wherever requests were late, fewer were than the objective allows.`));
 			}), changes.load(), others.load()]);
 		} };
 }

@@ -3,6 +3,7 @@
 import { againstAutoscaler, alternativesTable, autoscalerOn } from "/assets/alternatives.js";
 import { el, scrolling, table } from "/assets/dom.js";
 import { dayBars } from "/assets/objectives.js";
+import { recordedWords } from "/assets/range.js";
 import { count, day, dollars } from "/assets/format.js";
 
 const windows = [["today", "Today"], ["week", "7 days"], ["month", "30 days"]];
@@ -28,7 +29,7 @@ function saved(others) {
 }
 
 function figures(pools, others) {
-	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
+	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name, key !== "today" && pools.some(p => p[key].isShort) ? `, ${recordedWords()} recorded` : null), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
 		el("dd", { class: "goal-note" }, trend(pools, key)), key === "month" ? el("dd", { class: "goal-note" }, saved(others)) : null)));
 }
 
@@ -48,5 +49,5 @@ function perPool(pools) {
 
 /** `others`: what /alternatives says; null: not yet. */
 export function spentParts(pools, others) {
-	return [figures(pools, others), bars(pools, others), alternativesTable(others), pools.length > 1 ? perPool(pools) : null];
+	return [figures(pools, others), bars(pools, others), alternativesTable(others, pools.some(p => p.month.isShort) ? `${recordedWords()} recorded` : "30 days"), pools.length > 1 ? perPool(pools) : null];
 }

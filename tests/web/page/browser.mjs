@@ -80,6 +80,19 @@ export async function accessible(page, where) {
 	must(!found.violations.length, `${where}: ${found.violations.map(v => `${v.id} (${v.help}): ${v.nodes.slice(0, 3).map(n => `${n.target.join(" ")}: ${n.failureSummary}`).join("; ")}`).join("\n")}`);
 }
 
+/* Text that its box cuts or lets run into the next one, and columns of text too narrow to read; dots and folds say that there is more. */
+export async function crowded(page) {
+	return page.evaluate(() => [...document.querySelectorAll("main *")].filter(e => e.checkVisibility() && e.clientWidth).filter(e => {
+		const s = getComputedStyle(e);
+
+		if (e.matches(".cell-why") && e.clientWidth < 120)
+			return true;
+		if (e.matches(".unseen, svg *") || e.closest("[class^=u-], .uplot, .meter") || s.textOverflow === "ellipsis" || /auto|scroll/.test(s.overflowX) || !e.textContent.trim())
+			return false;
+		return e.scrollWidth > e.clientWidth + 1 && (s.overflowX === "hidden" || e.matches(".goal-cell, .goal-cell > *"));
+	}).slice(0, 5).map(e => `${e.tagName}.${e.className} ${e.scrollWidth} in ${e.clientWidth}: ${e.textContent.slice(0, 40)}`));
+}
+
 export async function overflow(page) {
 	return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }

@@ -1,6 +1,6 @@
 // What the page must do, one function a promise. Each gets { page, base, grow, ... } and throws where it is not so.
 
-import { accessible, blankCharts, go, must, overflow, patience, settle, until } from "./browser.mjs";
+import { accessible, blankCharts, crowded, go, must, overflow, patience, settle, until } from "./browser.mjs";
 
 const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["incidents", "#/incidents?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -142,7 +142,8 @@ export async function theFirstAnswers({ page, base }) {
 	const incidents = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr");
 
 	must(await pools.count() === report.pools.length && report.pools.length > 0, "a row for each pool");
-	must(/(is|are) met this week|misses its/.test(await text(page, "h1")), `the verdict first: ${await text(page, "h1")}`);
+	must(/(is|are) met in the 6 days recorded|misses its/.test(await text(page, "h1")), `the verdict first: ${await text(page, "h1")}`);
+	must(/^7 days, 6 days recorded$/.test(await text(page, ".goal-cell:nth-child(2) dt")), `how much of 7 days is recorded: ${await text(page, ".goal-cell:nth-child(2) dt")}`);
 	for (const [i, p] of report.pools.entries()) {
 		const days = p.days.filter(d => d.share !== null), over = days.filter(d => d.isOver).length;
 
@@ -152,6 +153,10 @@ export async function theFirstAnswers({ page, base }) {
 	}
 	must(await page.getByRole("region", { name: "Spent by pool, as a table" }).locator("tbody tr").count() === report.pools.length, "what each pool cost");
 	must(/The record is shorter than 30 days/.test(await text(page, "main")), "a window longer than the record says so");
+	const all = await (await fetch(`${base}/api/v1/incidents?from=-7d&count=500`)).json(), largest = all.items.reduce((a, b) => b.late > a.late ? b : a);
+	must((await page.locator(".lead a").first().getAttribute("href")).includes(encodeURIComponent(largest.from)), `the largest incident is named, of ${largest.from}: ${await text(page, ".lead")}`);
+	must(new RegExp(`${all.count} incidents in 6 days with .* late requests in all`).test(await text(page, ".lead")), `and the sum: ${await text(page, ".lead")}`);
+	must(!(await incidents.allInnerTexts()).some(row => /\t0s\t/.test(row)), "no late request waited 0s");
 	must(report.incidents.length > 0 && await incidents.count() === report.incidents.length, "a row for each incident");
 	must(await page.getByRole("link", { name: "All incidents" }).isVisible() === report.incidentCount > report.incidents.length, "the way to all of them");
 }
@@ -170,8 +175,14 @@ export async function anIncident({ page, base }) {
 	must((await text(page, ".lead")).toLowerCase().includes(worst.words.toLowerCase()), `why: ${await text(page, ".lead")}`);
 	await until("charts", async () => await page.locator(".chart-area canvas:visible").count() === 2);
 	must(!(await blankCharts(page)).length, "charts of it");
-	must(/\d+ changes? in \d+ ticks?/.test(await text(page, "main")), "what is folded is counted");
-	must(await page.locator(".log a").count() > 0, "what was decided meanwhile");
+	const around = ms => new Date(ms).toISOString(), from = Date.parse(worst.from) - 600000, to = Date.parse(worst.to) + 1200000;
+	const log = await (await fetch(`${base}/api/v1/decisions?pool=${worst.namespace}/${worst.pool}&from=${around(from)}&to=${around(to)}&changed=true&count=500`)).json();
+	const first = log.items.at(-1);
+	must(log.items.length > 40 && log.next === null, "an incident with many changes");
+	must(new RegExp(`\\b${log.items.length} changes in ${log.ticks} ticks`).test(await text(page, "main")), "what is folded is counted");
+	must(await page.locator(".log a").first().getAttribute("data-decision") === `${first.tick}/${first.namespace}/${first.pool}`, "decisions from the onset on");
+	must(await page.locator(".log a").count() === Math.min(100, log.items.length), "what was decided meanwhile");
+	must(!(await crowded(page)).length, `an incident, text cut: ${await crowded(page)}`);
 	await accessible(page, "an incident");
 	must(await overflow(page) <= 0, "an incident is too wide");
 	await page.getByRole("link", { name: /^the decision of/ }).click();
@@ -255,10 +266,12 @@ export async function aDecisionExplained({ page, base }) {
 
 export async function liveWithoutReload({ page, base, grow }) {
 	await go(page, base, "#/decisions?all=true");
-	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	await until("recorded", async () => await page.locator("#live").getAttribute("data-state") === "recorded");
+	must(/^recorded, ended .*2024, .* ago$/.test(await text(page, "#live-text")), `since when nothing came: ${await text(page, "#live-text")}`);
 	await page.evaluate(() => { window.isTheSame = true; });
 	const newest = () => page.locator(".log a").first().getAttribute("data-decision"), before = Number((await newest()).split("/")[0]);
 	grow.append(1);
+	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
 	await until("a newer decision on top", async () => Number((await newest()).split("/")[0]) > before);
 	// Where somebody reads, nothing moves: it is said.
 	await rows(page).nth(3).getByRole("link").focus();
@@ -297,9 +310,12 @@ export async function everyViewIsAccessible({ page, base }) {
 
 export async function nothingIsTooWide({ page, base }) {
 	await withChanges(page);
-	for (const [name, hash] of views) {
+	const incident = (await (await fetch(`${base}/api/v1/incidents?from=-7d&count=1`)).json()).items[0];
+
+	for (const [name, hash] of [...views, ["incident", `#/incident/${incident.namespace}/${incident.pool}/${encodeURIComponent(incident.from)}`]]) {
 		await go(page, base, hash);
 		must(await overflow(page) <= 0, `${name}: ${await overflow(page)} px too wide`);
+		must(!(await crowded(page)).length, `${name}, text cut: ${await crowded(page)}`);
 	}
 	await go(page, base, "#/decisions?from=-1w");
 	await rows(page).first().getByRole("link").click();
@@ -382,17 +398,72 @@ export async function whatIf({ page, base }) {
 /* Expects the messages of a browser whose server is gone; `server` can end and come back. */
 export async function staleAndBack({ page, base, complaints, server }) {
 	await go(page, base, "#/pools");
-	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	await until("connected", async () => await page.locator("#live").getAttribute("data-state") === "recorded");
 	await server.stop();
 	await until("stale", async () => /^stale since \d\d:\d\d:\d\d$/.test(await text(page, "#live-text")));
 	await server.again();
-	await until("live again", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	await until("connected again", async () => await page.locator("#live").getAttribute("data-state") === "recorded");
 	complaints.splice(0, complaints.length, ...complaints.filter(c => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(c)));
 }
 
 export async function firstStart({ page, base }) {
 	await go(page, base, "#/no-such-view");
-	must(await page.locator(".tabs [aria-current]").innerText() === "Overview", "an unknown view is the first one");
+	must(await text(page, "h1") === "No such page" && /no-such-view/.test(await text(page, ".lead")), "an unknown view is named");
+	must(await page.locator(".tabs [aria-current]").count() === 0, "and is none of the views");
 	await page.goto(`${base}/#/pool/llm/nobody`);
-	await until("what is wrong", async () => /nobody/.test(await page.locator("main .failed:visible").first().innerText().catch(() => "")));
+	await until("what is wrong", async () => /There is no pool llm\/nobody/.test(await page.locator("main .failed:visible").first().innerText().catch(() => "")));
+	must(!await page.locator("main section:visible").count(), "no empty cards of a pool that is not there");
+}
+
+/* The times of a file that nobody adds to may lie anywhere: it is recorded. */
+export async function aFinishedFile({ page, base }) {
+	const about = await (await fetch(`${base}/api/v1`)).json(), at = ms => new Date(ms).toISOString();
+	let end = 0;
+
+	await page.route(/\/api\/v1$/, route => route.fulfill({ json: { ...about, history: { ...about.history, to: at(end) } } }));
+	for (const [name, age, words] of [["an hour old", 3700000, /^recorded, ended (\d\d? \w+, )?\d\d:\d\d, 1h ago$/], ["of the future", -500000000000, /^recorded, ended \d\d? \w+ 20\d\d, \d\d:\d\d$/]]) {
+		end = Date.now() - age;
+		await go(page, base, "#/decisions?from=-1h");
+		await until(`a file ${name}`, async () => words.test(await text(page, "#live-text")));
+		must(await page.locator("#live").getAttribute("data-state") === "recorded" && await page.locator("#live-text").isVisible(), `${name}: no sign of life`);
+		must(await overflow(page) <= 0, `${name}: ${await overflow(page)} px too wide`);
+	}
+}
+
+/* What ends at midnight ends the day before; "today" is a day with ticks. */
+export async function recordToMidnight({ page, base }) {
+	let asked = null;
+	const about = await (await fetch(`${base}/api/v1`)).json();
+
+	await page.route(/\/api\/v1$/, route => route.fulfill({ json: { ...about, history: { ...about.history, to: "2024-01-06T23:00:00Z" } } })); // in Berlin
+	page.on("request", r => { asked = new URL(r.url()).searchParams.get("midnight") || asked; });
+	await go(page, base, "#/pools");
+	must(asked === "2024-01-05T23:00:00.000Z", `today begins ${asked}`);
+}
+
+/* Every number of an axis is painted inside it. */
+export async function axesHoldTheirNumbers({ page, base }) {
+	await page.addInitScript(() => {
+		const paint = CanvasRenderingContext2D.prototype.fillText;
+
+		window.cut = [];
+		CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+			const left = this.getTransform().e + x - (this.textAlign === "right" ? this.measureText(words).width : 0);
+
+			if (/^[\d,]+$/.test(words) && this.textAlign === "right" && left < 0)
+				window.cut.push(`${words} from ${Math.round(left)}`);
+			return paint.apply(this, arguments);
+		};
+	});
+	const all = await (await fetch(`${base}/api/v1/incidents?from=-7d`)).json(), worst = all.items.reduce((a, b) => b.late > a.late ? b : a);
+
+	await page.route("**/series?*", async route => {
+		const answer = await (await route.fetch()).json();
+
+		answer.columns.late = answer.columns.late.map(v => v === null ? null : 1000 * v);
+		await route.fulfill({ json: answer });
+	});
+	await go(page, base, `#/incident/${worst.namespace}/${worst.pool}/${encodeURIComponent(worst.from)}`);
+	await until("charts", async () => await page.locator(".chart-area canvas:visible").count() === 2);
+	must(!(await page.evaluate(() => window.cut)).length, `cut: ${await page.evaluate(() => window.cut)}`);
 }

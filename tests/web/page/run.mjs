@@ -11,7 +11,7 @@ const [preheat, growProgram, history, folder, shots] = process.argv.slice(2);
 const held = 400;
 
 const plan = [
-	["pools at a glance", checks.poolsAtAGlance], ["the first answers", checks.theFirstAnswers], ["an incident", checks.anIncident], ["an incident, narrow and dark", checks.anIncident, { width: 360, height: 740, colors: "dark" }], ["what to change", checks.whatToChange], ["other fleets", checks.otherFleets], ["charts of a pool", checks.chartsOfAPool], ["a table in place of a chart", checks.tableInPlaceOfAChart],
+	["pools at a glance", checks.poolsAtAGlance], ["the first answers", checks.theFirstAnswers], ["an incident", checks.anIncident], ["an incident, narrow and dark", checks.anIncident, { width: 360, height: 740, colors: "dark" }], ["what to change", checks.whatToChange], ["a finished file", checks.aFinishedFile], ["a finished file, narrow", checks.aFinishedFile, { width: 360, height: 740 }], ["a record to midnight", checks.recordToMidnight], ["axes hold their numbers", checks.axesHoldTheirNumbers], ["other fleets", checks.otherFleets], ["charts of a pool", checks.chartsOfAPool], ["a table in place of a chart", checks.tableInPlaceOfAChart],
 	["drag on a chart zooms", checks.dragZooms], ["a range of one's own, zones", checks.ownRange], ["filters of the log", checks.filtersOfTheLog],
 	["the log scrolls", checks.theLogScrolls], ["a decision explained", checks.aDecisionExplained, { mayFail: /404/ }], ["what if", checks.whatIf, { mayFail: /400/ }],
 	["live without reload", checks.liveWithoutReload, { isGrown: true }], ["by keyboard alone", checks.byKeyboardAlone], ["colours are kept", checks.colours],
