@@ -9,7 +9,7 @@ const listeners = new Set();
 const firstRetry = 1000, lastRetry = 30000, lookEvery = 5000;
 // A controller that is connected and yet decides nothing is stale, too.
 const ticksMissed = 4, leastSilence = 60000;
-let wasHeard = false, stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller", heardAt = Date.now(), interval = 15000;
+let wasHeard = false, told = null, stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller", heardAt = Date.now(), interval = 15000;
 
 /* A file that nobody adds to. What writes it may have another clock: ticks that come count, whatever their time. */
 function isRecorded() {
@@ -80,8 +80,10 @@ function open() {
 	stream.addEventListener("tick", event => {
 		try {
 			lastTick = JSON.parse(event.data).at;
-			heardAt = Date.now();
-			wasHeard = true;
+			wasHeard = wasHeard || (told !== null && told !== lastTick); // the first one is the newest there was
+			if (kind !== "file" || told !== lastTick)
+				heardAt = Date.now();
+			told = lastTick;
 		} catch {
 			return;
 		}
