@@ -63,6 +63,25 @@ values() {
 	refused 'an object of no kind' "missing property 'kind'" --set 'extraObjects[0].apiVersion=v1'
 }
 
+# absent WHAT: what standard input sets to null, as a release of an older chart has nothing of it, is rendered as the defaults
+absent() {
+	cat >"$scratch/absent.yaml"
+	render -f "$scratch/absent.yaml" >"$scratch/rendered" 2>&1 || :
+	is "$1" '' "$(diff "$scratch/defaults" "$scratch/rendered" | head -5)"
+}
+
+older() {
+	local optional='resources|nodeSelector|priorityClassName|topologySpreadConstraints'
+	render >"$scratch/defaults"
+	sed -n 's/^\([a-zA-Z]*\):.*/\1: null/p' "$chart/values.yaml" | grep -vE "^($optional):" | absent 'none of the values'
+	sed -n 's/^\([a-zA-Z]*:\)$/\1/p; s/^  \([a-zA-Z]*\):.*/  \1: null/p' "$chart/values.yaml" |
+		grep -vE "^($optional):|^  (requests|limits):" | absent 'nothing within them'
+	printf '%s: null\n' ${optional//|/ } >"$scratch/absent.yaml"
+	is 'what a pod can do without is left out' 0 "$(render -f "$scratch/absent.yaml" --show-only templates/controller.yaml | grep -cE "^( {6}| {10})($optional):")"
+	refused 'an argument that is empty' "at '/retainSize'" --set retainSize=
+	refused 'another that is empty' "at '/extraArgs/0'" --set 'extraArgs={}' --set 'extraArgs[0]='
+}
+
 options() {
 	local made
 	made=$(render --set image.repository=registry.example/preheat --set-string image.tag=1,image.digest="sha256:$(printf 'a%.0s' {1..64})" \
@@ -172,6 +191,7 @@ life() {
 }
 
 values
+older
 options
 called
 meaning

@@ -1,3 +1,46 @@
+{{- /* Values that are absent, as those of an older release are under helm upgrade --reuse-values, or set to null: filled in here. Every
+       template begins with it, since no order of theirs is promised. What a pod can do without (nodeSelector, resources ...) stays out. */ -}}
+{{- define "preheat.defaults" -}}
+image: { repository: preheat, pullPolicy: IfNotPresent }
+serviceAccount: { create: true, annotations: {} }
+replicas: 2
+identity: { provider: none }
+watchPools: true
+interval: 15s
+retain: 400d
+retainSize: 80%
+logLevel: info
+credentialsSecret: preheat-credentials
+persistence: { enabled: true, size: 10Gi }
+rbac: {}
+priorityClasses: { create: true }
+crds: { create: true }
+metrics:
+  scrapeAnnotations: true
+  serviceMonitor: { interval: 15s }
+  prometheusRule: { labels: {} }
+  dashboard: { labels: { grafana_dashboard: "1" } }
+web: {}
+networkPolicy: { enabled: true, scrapeNamespaces: [monitoring] }
+{{- end }}
+
+{{- define "preheat.fill" -}}
+{{- include "preheat.fillFrom" (list .Values (include "preheat.defaults" . | fromYaml)) }}
+{{- end }}
+
+{{- /* A list of two: the values, and what they lack. */ -}}
+{{- define "preheat.fillFrom" -}}
+{{- $values := index . 0 }}
+{{- range $key, $default := index . 1 }}
+{{- $value := get $values $key }}
+{{- if or (not (hasKey $values $key)) (kindIs "invalid" $value) }}
+{{- $_ := set $values $key $default }}
+{{- else if kindIs "map" $default }}
+{{- include "preheat.fillFrom" (list $value $default) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "preheat.selector" -}}
 app.kubernetes.io/name: {{ .Values.nameOverride | default "preheat" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
