@@ -32,6 +32,8 @@ values() {
 	is 'alerts and dashboard on request' "$(grep -c 'alert: ' "$deploy/alerts/prometheus-rule.yaml") grafana_dashboard: \"1\"" \
 		"$(render --set metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true >"$scratch/rendered"
 		   grep -c 'alert: ' "$scratch/rendered") $(grep -o 'grafana_dashboard: "1"' "$scratch/rendered")"
+	is 'an alert for volumes, of this release alone' 2 "$(render --set metrics.prometheusRule.enabled=true,fullnameOverride=w |
+		grep -o 'kubelet_volume_stats_[a-z_]*{namespace="preheat", persistentvolumeclaim=~"history-w-\[0-9\]+"}' | grep -c .)"
 	is 'the kind is the one of the base' '' "$(cmp "$deploy/base/crd.yaml" "$chart/files/crd.yaml" 2>&1)"
 	refused 'no replica' "at '/replicas': minimum: got 0, want 1" --set replicas=0
 	refused 'an unknown value' "additional properties 'replica' not allowed" --set replica=3
