@@ -60,7 +60,14 @@ values() {
 	refused 'a name that is too long' "at '/fullnameOverride'" --set "fullnameOverride=$(printf 'a%.0s' {1..53})"
 	refused 'nothing to do' 'give pools, or leave watchPools true' --set watchPools=false
 	refused 'half a pool' "at '/pools/0': missing property 'spec'" --set 'pools[0].metadata.name=x'
-	refused 'a pool without an objective' "missing property 'objective'" --set 'pools[0].metadata.name=x,pools[0].spec.nodeGroups[0].name=g'
+	refused 'a pool without node groups' "missing property 'nodeGroups'" --set 'pools[0].metadata.name=x,pools[0].spec.class=any'
+	taken 'a pool without an objective' render --set 'pools[0].metadata.name=x,pools[0].spec.class=any,pools[0].spec.nodeGroups[0].name=g'
+	refused 'a tag within the repository' "at '/image/repository'" --set image.repository=registry.example/preheat:1
+	taken 'a port within the repository' render --set image.repository=registry.example:5000/ours/preheat
+	refused 'less history than the program retains' "at '/retainSize'" --set retainSize=15Mi
+	taken 'as little as it does' render --set retainSize=16Mi
+	refused 'a label of the selector' 'podLabels has app.kubernetes.io/name' --set 'podLabels.app\.kubernetes\.io/name=x'
+	taken 'names with dots' render --set credentialsSecret=of.ours,serviceAccount.name=runs.it
 	refused 'a name with blanks' "at '/rbac/placeholderNamespaces/0'" --set 'rbac.placeholderNamespaces={a b}'
 	refused 'an object of no kind' "missing property 'kind'" --set 'extraObjects[0].apiVersion=v1'
 }
@@ -104,6 +111,18 @@ options() {
 	for part in 'kind: PriorityClass' 'kind: CustomResourceDefinition' 'prometheus.io/scrape' 'priorityClassName'; do
 		is "left out: $part" 0 "$(grep -c -- "$part" <<<"$made")"
 	done
+}
+
+# notes OPTION...: what is said after an installation
+notes() { "$helm" install preheat "$chart" -n preheat --dry-run=client "$@" 2>&1 | sed -n '/^NOTES:/,$p'; }
+
+told() {
+	local made
+	made=$(notes --set watchOnly=true)
+	has 'what only records is one' '1 replica, which only records' "$made"
+	is 'has no page and no decisions' 0 "$(grep -cE 'page|8081|explain|leads' <<<"$made")"
+	has 'but a recording' 'preheat simulate --recording' "$made"
+	has 'a dry run is one' '1 replica, which changes nothing' "$(notes --set dryRun=true)"
 }
 
 # names OPTION...: what is called how, of which accounts
@@ -196,6 +215,7 @@ values
 older
 options
 called
+told
 meaning
 life
 kubectl delete pvc --all -n preheat >/dev/null

@@ -64,6 +64,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- .Values.serviceAccount.name | default (include "preheat.name" .) }}
 {{- end }}
 
+{{- /* What changes nothing takes no Lease: a second one would do the same beside it. */ -}}
+{{- define "preheat.replicas" -}}
+{{- if or .Values.watchOnly .Values.dryRun }}1{{ else }}{{ .Values.replicas }}{{ end }}
+{{- end }}
+
 {{- define "preheat.image" -}}
 {{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
@@ -95,6 +100,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- if and (not .Values.serviceAccount.create) (or .Values.serviceAccount.annotations .Values.identity.roleArn .Values.identity.clientId) }}
 {{- fail "serviceAccount.create is false, so nothing annotates it; do: annotate it yourself, and leave serviceAccount.annotations, identity.roleArn and identity.clientId out" }}
+{{- end }}
+{{- range $label, $_ := include "preheat.selector" . | fromYaml }}
+{{- if hasKey (default dict $.Values.podLabels) $label }}
+{{- fail (printf "podLabels has %s, by which the pods are found; do: leave it out (nameOverride changes the name)" $label) }}
+{{- end }}
 {{- end }}
 {{- if not (or .Values.watchPools .Values.pools) }}
 {{- fail "watchPools is false and pools is empty: there would be nothing to do; give pools, or leave watchPools true" }}
