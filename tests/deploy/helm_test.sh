@@ -45,6 +45,10 @@ values() {
 		--set identity.provider=eks-irsa,identity.roleArn=admin
 	refused 'a role without IRSA' 'do: --set identity.provider=eks-irsa' --set identity.roleArn=arn:aws:iam::111122223333:role/x
 	refused 'workload identity without its id' 'do: --set identity.clientId=CLIENT-ID' --set identity.provider=aks-workload-identity
+	refused 'an id for an account that is not made' 'do: annotate it yourself' --set identity.provider=aks-workload-identity \
+		--set serviceAccount.create=false,serviceAccount.name=ours,identity.clientId=00000000-0000-0000-0000-000000000000
+	taken 'workload identity of an account that is there' render --set identity.provider=aks-workload-identity,serviceAccount.create=false,serviceAccount.name=ours
+	has 'the label that the webhook looks for' 'azure.workload.identity/use: "true"' "$said"
 	refused 'a client id without AKS' 'do: --set identity.provider=aks-workload-identity' \
 		--set identity.clientId=00000000-0000-0000-0000-000000000000
 	refused 'no duration' "at '/interval': 'fast' does not match" --set interval=fast

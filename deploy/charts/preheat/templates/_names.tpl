@@ -76,13 +76,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- /* What only several values together can tell. */ -}}
 {{- define "preheat.check" -}}
 {{- with .Values.identity }}
-{{- if and (eq .provider "eks-irsa") (not .roleArn) }}
+{{- if and (eq .provider "eks-irsa") (not .roleArn) $.Values.serviceAccount.create }}
 {{- fail "identity.provider is eks-irsa and identity.roleArn is missing; do: --set identity.roleArn=arn:aws:iam::ACCOUNT:role/NAME" }}
 {{- end }}
 {{- if and .roleArn (ne .provider "eks-irsa") }}
 {{- fail (printf "identity.roleArn is of eks-irsa, and identity.provider is %s; do: --set identity.provider=eks-irsa, or leave the role out (Pod Identity's is told to EKS)" .provider) }}
 {{- end }}
-{{- if and (eq .provider "aks-workload-identity") (not .clientId) }}
+{{- if and (eq .provider "aks-workload-identity") (not .clientId) $.Values.serviceAccount.create }}
 {{- fail "identity.provider is aks-workload-identity and identity.clientId is missing; do: --set identity.clientId=CLIENT-ID (az identity show --query clientId)" }}
 {{- end }}
 {{- if and .clientId (ne .provider "aks-workload-identity") }}
@@ -99,7 +99,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- fail "serviceAccount.create is false and serviceAccount.name is missing; do: --set serviceAccount.name=NAME, of one that is there" }}
 {{- end }}
 {{- if and (not .Values.serviceAccount.create) (or .Values.serviceAccount.annotations .Values.identity.roleArn .Values.identity.clientId) }}
-{{- fail "serviceAccount.create is false, so nothing annotates it; do: annotate it yourself, and leave serviceAccount.annotations, identity.roleArn and identity.clientId out" }}
+{{- fail "serviceAccount.create is false, so nothing annotates it; do: annotate it yourself (EKS: eks.amazonaws.com/role-arn, AKS: azure.workload.identity/client-id), and leave serviceAccount.annotations, identity.roleArn and identity.clientId out" }}
 {{- end }}
 {{- range $label, $_ := include "preheat.selector" . | fromYaml }}
 {{- if hasKey (default dict $.Values.podLabels) $label }}
