@@ -141,6 +141,10 @@ called() {
 	is 'nothing is called otherwise' 'for preheat preheat preheat-act preheat-leader runs as preheat ' "$(names)"
 	is 'another name' 'for preheat-warm preheat-warm preheat-warm-act preheat-warm-leader runs as preheat-warm ' "$(names --set nameOverride=warm)"
 	is 'one name for all' 'for w runs as w w w-act w-leader ' "$(names --set fullnameOverride=w)"
+	is 'what changes nothing has no right to' 'for preheat preheat runs as preheat ' "$(names --set dryRun=true)"
+	is 'nor has what only records' 'for preheat preheat runs as preheat ' "$(names --set watchOnly=true)"
+	is 'nor two replicas, or a Lease' '  replicas: 1' "$(render --set dryRun=true,fullnameOverride=w --show-only templates/controller.yaml |
+		grep -E 'replicas:|--lease')"
 	is 'an account that is there' 'for ours preheat preheat-act preheat-leader runs as ours ' \
 		"$(names --set serviceAccount.create=false,serviceAccount.name=ours)"
 	is 'placeholders are for it, too' 2 "$(render --set serviceAccount.name=ours --set-json 'rbac.placeholderNamespaces=["a","b"]' |
