@@ -129,6 +129,20 @@ told() {
 	has 'a dry run is one' '1 replica, which changes nothing' "$(notes --set dryRun=true)"
 }
 
+# retained OPTION...: the size at which the oldest of the history goes
+retained() { render --show-only templates/controller.yaml "$@" | sed -n '/--retain-size/{n;s/^ *- //p}'; }
+
+kept() {
+	is 'a share of a volume' '"80%"' "$(retained)"
+	is 'bytes of a volume' '"12Gi"' "$(retained --set retainSize=12Gi)"
+	is 'in the pod a share of its limit' '"8Gi"' "$(retained --set persistence.enabled=false)"
+	is 'that is no whole number of Gi' '"3584Mi"' "$(retained --set persistence.enabled=false,persistence.size=7Gi,retainSize=50%)"
+	is 'of a limit in units of ten' '"762Mi"' "$(retained --set persistence.enabled=false,persistence.size=1G)"
+	is 'bytes below the limit' '"2Gi"' "$(retained --set persistence.enabled=false,retainSize=2Gi)"
+	refused 'bytes at the limit' 'retainSize 10Gi is not less than persistence.size 10Gi' --set persistence.enabled=false,retainSize=10Gi
+	refused 'a limit that holds nothing' 'less than the 16Mi' --set persistence.enabled=false,persistence.size=16Mi
+}
+
 # names OPTION...: what is called how, of which accounts
 names() {
 	local made
@@ -222,6 +236,7 @@ life() {
 values
 older
 options
+kept
 called
 told
 meaning

@@ -69,6 +69,7 @@ components() {
 	taken 'the components' kubectl apply --server-side -k "$scratch/all"
 	is 'no volumes are claimed' '' "$(get sts preheat '{.spec.volumeClaimTemplates}')"
 	has 'the history is in the pod' 'emptyDir' "$(get sts preheat '{.spec.template.spec.volumes[?(@.name=="history")]}')"
+	has 'of which it takes less than there is' '"--retain-size","8Gi"' "$(get sts preheat '{.spec.template.spec.containers[0].args}')"
 	has 'page and API are served beyond the pod' '"--tls-cert-file","/etc/preheat/web-tls/tls.crt"' \
 		"$(get sts preheat '{.spec.template.spec.containers[0].args}')"
 	is 'on a Service of their own' web "$(get svc preheat-web '{.spec.ports[0].targetPort}')"
@@ -80,6 +81,8 @@ kept_elsewhere() {
 	composed kept central-history litestream
 	taken 'the history is kept elsewhere, too' kubectl apply --server-side -k "$scratch/kept"
 	is 'by a container each' 'preheat central-history litestream' "$(get sts preheat '{.spec.template.spec.containers[*].name}')"
+	is 'with a password that libpq takes' 'preheat-central address, preheat-central password, ' "$(get sts preheat \
+		'{range .spec.template.spec.containers[1].env[*]}{.valueFrom.secretKeyRef.name} {.valueFrom.secretKeyRef.key}, {end}')"
 }
 
 applied

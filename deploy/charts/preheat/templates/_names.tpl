@@ -69,6 +69,32 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if or .Values.watchOnly .Values.dryRun }}1{{ else }}{{ .Values.replicas }}{{ end }}
 {{- end }}
 
+{{- /* How many bytes a quantity is. */ -}}
+{{- define "preheat.bytes" -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (get $units (regexFind "[A-Za-z]*$" .) | float64) | int64 }}
+{{- end }}
+
+{{- /* A share of a volume; of an emptyDir, whose disk is the node's, as bytes of its limit. */ -}}
+{{- define "preheat.retainSize" -}}
+{{- $retain := .Values.retainSize }}
+{{- if .Values.persistence.enabled }}{{ $retain }}
+{{- else }}
+{{- $limit := include "preheat.bytes" .Values.persistence.size | int64 }}
+{{- if not (hasSuffix "%" $retain) }}
+{{- if ge (include "preheat.bytes" $retain | int64) $limit }}
+{{- fail (printf "retainSize %s is not less than persistence.size %s, at which the pod is evicted; do: --set retainSize=80%%" $retain .Values.persistence.size) }}
+{{- end }}{{ $retain }}
+{{- else }}
+{{- $mebi := div (mul $limit (trimSuffix "%" $retain | int64)) 104857600 }}
+{{- if lt $mebi 16 }}
+{{- fail (printf "%s of persistence.size %s is less than the 16Mi that a history wants; do: --set persistence.size=10Gi" $retain .Values.persistence.size) }}
+{{- end }}
+{{- if mod $mebi 1024 }}{{ $mebi }}Mi{{ else }}{{ div $mebi 1024 }}Gi{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "preheat.image" -}}
 {{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
