@@ -112,7 +112,8 @@ static void append_tick(struct measuring *m, int64_t tick)
 
 static void choose(struct measuring *m, int turn)
 {
-	must(objects_choose(m->items, m->count, NULL, false, &m->arenas[turn], &m->manifests[turn]),
+	must(objects_choose(m->items, m->count, NULL, (struct choice_terms){ 0 }, &m->arenas[turn],
+			    &m->manifests[turn]),
 	     &(struct error){ .message = "no manifest" });
 }
 

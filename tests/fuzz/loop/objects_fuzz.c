@@ -17,7 +17,7 @@ static void choose(struct pool_object *items, size_t count)
 	struct arena a = { 0 };
 	struct manifest m = { 0 };
 
-	if (!objects_choose(items, count, NULL, false, &a, &m))
+	if (!objects_choose(items, count, NULL, (struct choice_terms){ 0 }, &a, &m))
 		abort(); /* there are no files that could make no sense */
 	size_t out = 0;
 	for (size_t i = 0; i < count; i++)
