@@ -924,7 +924,6 @@ static int run_check(int argc, char **argv)
 static const struct option_rule rules[] = {
 	{ "out", OPTION_NEEDS, "prove" },
 	{ "timeout", OPTION_EXCLUDES, "prove" },
-	{ "output", OPTION_EXCLUDES, "prove" },
 	{ 0 },
 };
 

@@ -36,7 +36,7 @@ refused 'status: unknown pool' 2 'nobody.*chat' "$good" 'preheat status --db h.d
 refused 'status: missing history' '2|3' 'h\.db.*no such file' 'true' 'preheat status --db h.db'
 refused 'status: damaged history' '2|3' 'h\.db' 'yes hello | head -c 100000 >h.db' 'preheat status --db h.db'
 refused 'status: newer history' '2|3' 'h\.db.*newer' "$good; sqlite3 h.db 'PRAGMA user_version = 9999'" 'preheat status --db h.db'
-refused 'status: no kubeconfig' 2 '--db FILE.*no kubeconfig.*--kubeconfig FILE or set KUBECONFIG' 'true' "$alone preheat status"
+refused 'status: no kubeconfig' 3 '--db FILE.*no kubeconfig.*--kubeconfig FILE or set KUBECONFIG' 'true' "$alone preheat status"
 refused 'status: a kubeconfig that is none' 2 'k\.yaml' 'echo "]" >k.yaml' "$alone preheat status --kubeconfig k.yaml"
 refused 'status: a server that is not there' 3 '127\.0\.0\.1:9.*--db FILE|--db FILE.*127\.0\.0\.1:9' \
 	'printf "%s\n" "apiVersion: v1" "kind: Config" "current-context: c" \
