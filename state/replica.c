@@ -506,7 +506,7 @@ static bool check_head(const struct batch *b, const void *bytes, size_t len, str
 	if (len < sizeof b->head || memcmp(bytes, REPLICA_MAGIC, sizeof b->head.magic) != 0)
 		return damaged(b, e);
 	if (b->head.tables != (uint32_t)history_schema.count || b->head.layout != record_layout())
-		return error_set(e, ERROR_UNAVAILABLE,
+		return error_set(e, ERROR_NOT_FOUND,
 				 "%s: the leader is of another version of preheat, whose history this one cannot copy",
 				 db_path(b->history->db));
 	if (b->head.size > REPLICA_RAW_MOST || b->head.first < 0 || b->head.last < b->head.first)

@@ -36,8 +36,9 @@ bool replica_export(struct history *h, const struct replica_tail *at, size_t max
 		    struct error *e) MUST_USE;
 /*
  * Takes a batch, all or nothing. A batch that is known already changes nothing. ERROR_UNAVAILABLE when it came damaged
- * or from another version of the program (ask again later), or the disk is full; ERROR_CONFLICT when ticks before it
- * are missing, ERROR_INVALID when the file is damaged (start over).
+ * (ask again later), or the disk is full; ERROR_NOT_FOUND when it is of another version of the program, of which
+ * nothing can be copied; ERROR_CONFLICT when ticks before it are missing, ERROR_INVALID when the file is damaged (start
+ * over).
  */
 bool replica_import(struct history *h, const void *bytes, size_t len, struct error *e) MUST_USE;
 

@@ -226,10 +226,18 @@ static enum cluster_kind kind_of(enum gang_kind kind)
 	return kinds[kind];
 }
 
-/* Volcano and KAI make a PodGroup of whatever they schedule: where one pod is enough for it, each stands for itself. */
+static bool serves(const struct pod *p)
+{
+	return p->owner != NULL && (is_text(p->owner->kind, "ReplicaSet") || is_text(p->owner->kind, "StatefulSet"));
+}
+
+/* Volcano and KAI make a PodGroup of whatever they schedule: where one pod is enough for it, or where it cannot be read
+ * and replicas are in it, each stands for itself. */
 static bool is_of_none(const struct pod *p, const struct workload *w)
 {
-	return p->gang_kind == GANG_NONE || (w != NULL && w->kind != CLUSTER_JOB_SETS && w->size <= 1);
+	bool is_of_any = p->gang_kind == GANG_VOLCANO || p->gang_kind == GANG_KAI;
+	return p->gang_kind == GANG_NONE || (w == NULL && is_of_any && serves(p)) ||
+	       (w != NULL && w->kind != CLUSTER_JOB_SETS && w->size <= 1);
 }
 
 struct gang_of_pod gang_of(const struct cluster *c, const struct pod *p)

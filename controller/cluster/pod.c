@@ -502,9 +502,9 @@ static void read_gang(struct cluster *c, struct pod *p, const struct pod_record 
 		{ GANG_POD_GROUP, "pod-group.scheduling.sigs.k8s.io/name", NULL,
 		  "pod-group.scheduling.sigs.k8s.io/min-available" },
 		{ GANG_NATIVE, NULL, NULL, "" },
+		{ GANG_JOB_SET, "jobset.sigs.k8s.io/jobset-name", NULL, "" },
 		{ GANG_VOLCANO, NULL, "scheduling.k8s.io/group-name", "" },
 		{ GANG_KAI, NULL, "pod-group-name", "" },
-		{ GANG_JOB_SET, "jobset.sigs.k8s.io/jobset-name", NULL, "" },
 	};
 	p->gang = NULL;
 	p->gang_kind = GANG_NONE;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the world's time. An engine that is taken out of routing is given EMPTY_MOST to run empty. */
+/* In the world's time. An engine that is taken out of routing is given EMPTY_MOST at least to run empty. */
 static const millis DRIVE_EVERY = SECOND / 2, EMPTY_MOST = 2 * MINUTE, REFUSED_QUIET = MINUTE, RETRY_MOST = 30 * SECOND,
 		    EVICTED_SEEN = MINUTE;
 
@@ -270,7 +270,8 @@ static void wait_until_empty(struct shared_engine *m, size_t pool, const struct 
 	millis now = clock_mono(c->clock), age;
 	int64_t count;
 
-	if (now - m->empty_since > EMPTY_MOST) {
+	millis most = 4 * pool_signals_interval(c, pool); /* two pages of after the label, each read when it is due */
+	if (now - m->empty_since > (most > EMPTY_MOST ? most : EMPTY_MOST)) {
 		refuse_move(m, "requests went on there");
 		return;
 	}

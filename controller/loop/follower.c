@@ -40,6 +40,7 @@ static void give_way(struct follower *f, const struct error *why)
 
 	log_warn("history-copy-failed", LOG_E(why), LOG_END);
 	f->lag = f->newest + 1;
+	f->is_spare = false;
 	if (!replica_give_way(f->copy, why, &name, &e))
 		log_warn("history-not-set-aside", LOG_E(&e), LOG_END);
 	else if (name.len)
@@ -94,11 +95,13 @@ static bool take(struct follower *f, const struct http_request *r)
 	if (r->response_len ? !replica_import(f->copy, r->response, r->response_len, &e)
 			    : f->asked == REPLICA_PAST && !recall(f, &e)) {
 		give_way(f, &e);
+		f->is_spare = e.kind == ERROR_NOT_FOUND;
 		return false;
 	}
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
 	thin(f);
+	f->is_spare |= f->was_whole && f->lag <= BEHIND_MOST;
 	return true;
 }
 
@@ -125,6 +128,9 @@ static void answered(struct http_request *r)
 	f->is_calling = false;
 	if (last)
 		note_newest(f, last);
+	if (last && r->error.kind == ERROR_NONE && r->status == 200)
+		f->answered_at = loop_now(f->controller->loop);
+	f->has_none = last && !f->newest;
 	if (f->controller->is_stopping || f->is_paused || !f->copy)
 		return;
 	if (r->error.kind == ERROR_NONE && r->status == 200) {
@@ -207,7 +213,7 @@ void follower_open(struct controller *c, void (*on_turn)(struct controller *c))
 	f->controller = c;
 	f->on_turn = on_turn;
 	f->retry = retry_make(SECOND, 15 * SECOND, api_random(c->api, "follow"));
-	f->told_at = loop_now(c->loop);
+	f->told_at = f->answered_at = loop_now(c->loop);
 	if (c->leader.lease)
 		again(f, 0);
 }
@@ -231,7 +237,7 @@ void follower_go_on(struct controller *c)
 	if (!f->is_paused)
 		return;
 	f->is_paused = false;
-	f->told_at = loop_now(c->loop);
+	f->told_at = f->answered_at = loop_now(c->loop);
 	if (c->leader.lease)
 		again(f, ASK_EVERY);
 }
@@ -244,9 +250,11 @@ int64_t follower_lag(const struct controller *c)
 	return f->lag + (unheard > 0 ? unheard / clock_real(c->clock, c->settings.interval) : 0);
 }
 
-bool follower_is_whole(const struct controller *c)
+bool follower_is_spare(const struct controller *c)
 {
-	return c->follower.was_whole && follower_lag(c) <= BEHIND_MOST;
+	const struct follower *f = &c->follower;
+
+	return f->is_spare || f->has_none || loop_now(c->loop) - f->answered_at >= SILENCE_MOST;
 }
 
 bool follower_may_lead(struct controller *c)

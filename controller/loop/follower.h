@@ -30,6 +30,10 @@ struct follower {
 	uint64_t batches;
 	bool has_more_to_drop; /* of the copy, by its retention */
 	bool is_calling, is_paused;
+	/* Whoever stops the leader loses nothing: the copy held all, once, or the leader has nothing that we could
+	 * copy. */
+	bool is_spare, has_none; /* has_none: it has decided nothing yet */
+	millis answered_at;	 /* loop_now(): by the leader, or we began to follow */
 	bool was_whole; /* the copy, since it was opened: it has the leader's past, and all that was set aside */
 	void (*on_turn)(struct controller *c);
 };
@@ -42,8 +46,9 @@ void follower_go_on(struct controller *c);
 /* Ticks that the leader has decided and the copy does not hold: those that it told of, and those that it must have made
  * since, while it renewed its lease and we heard nothing. */
 int64_t follower_lag(const struct controller *c);
-/* Whether the copy holds all that the leader has: what a replica that is asked to stop leaves behind. */
-bool follower_is_whole(const struct controller *c);
+/* Whether nothing is lost with the leader's history that we could have: the copy has held all of it, the leader has
+ * none or one of another version, or has not answered for five minutes. */
+bool follower_is_spare(const struct controller *c);
 /* Whether we may lead after the leader: with the memory that it had. One whose copy has not come to the end waits, in
  * case the leader comes back; after five minutes without it an old memory is better than nobody. */
 bool follower_may_lead(struct controller *c);

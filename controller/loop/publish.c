@@ -752,7 +752,7 @@ void publish_state(struct controller *c)
 	p->leader = c->leader.lease ? lease_holder(c->leader.lease) : "";
 	p->lease_transitions = c->leader.lease ? lease_transitions(c->leader.lease) : 0;
 	p->history_lag_ticks = follower_lag(c);
-	p->is_history_whole = follower_is_whole(c);
+	p->is_history_spare = follower_is_spare(c);
 	p->clock_ahead = c->skew.machine_ahead;
 	show_obstacle(c);
 	show_due(c);

@@ -205,7 +205,7 @@ struct published {
 	int64_t history_bytes;
 	millis clock_ahead;	   /* the machine's, of the API server's */
 	int64_t history_lag_ticks; /* of a follower's copy */
-	bool is_history_whole;	   /* likewise: it holds all that the leader has */
+	bool is_history_spare;	   /* nothing is lost with the leader's that the copy could have */
 
 	/* The last decided tick; NULL before it. All three belong together; pools and groups as fleet has them. */
 	const struct fleet_spec *fleet;

@@ -66,7 +66,7 @@ static bool is_missing(const struct published *p, struct buf *why)
 		buf_printf(why, "%s have not been read from the API server", w->resource);
 		if (w->trouble)
 			buf_printf(why, ": %s", w->trouble);
-	} else if (p->role == ROLE_FOLLOWER && p->leader && *p->leader && !p->is_history_whole) {
+	} else if (p->role == ROLE_FOLLOWER && p->leader && *p->leader && !p->is_history_spare) {
 		/* Whoever updates us one by one waits: the one that holds the history must not be stopped before. */
 		buf_printf(why, "copying the history of %s, %lld ticks behind", p->leader,
 			   (long long)p->history_lag_ticks);

@@ -1,6 +1,8 @@
 /* Who leads next goes on from the newest memory there is, however much of the past it has copied; and no past is lost.
  */
+#include "base/buf.h"
 #include "controller/web/published.h"
+#include "controller/web/web.h"
 #include "state/history.h"
 #include "tests/world/laws.h"
 
@@ -143,6 +145,49 @@ static void who_has_just_come_leads_with_the_newest_memory(void **state)
 	assert_true(is.first_tick > 0 && is.first_tick > was.last_tick - 300); /* from the last checkpoint on */
 }
 
+static bool second_is_ready(void)
+{
+	CLEANUP(buf_release) struct buf why = { 0 };
+
+	return replica_published(1) && health_is_ready(replica_published(1), &why);
+}
+
+/* Whoever updates replicas one by one waits for that before the one that has the past is stopped. */
+static void who_lacks_the_past_is_not_ready(void **state)
+{
+	(void)state;
+	begin(CUT_PAST);
+	run(4 * MINUTE);
+	assert_false(second_is_ready());
+	cut = CUT_NONE;
+	until(second_is_ready, 2 * MINUTE);
+	assert_int_equal(span_of(1).first_tick, span_of(0).first_tick);
+	cut = CUT_ALL;
+	run(10 * MINUTE);
+	assert_true(second_is_ready()); /* that it falls behind is told, and changes nothing */
+}
+
+static void without_pools_both_are_ready(void **state)
+{
+	const struct replica_settings none = { .elects = true, .watches_objects = true };
+
+	(void)state;
+	replica_start(0, &none);
+	replica_start(1, &none);
+	run(2 * MINUTE);
+	assert_true(second_is_ready());
+}
+
+/* Where nobody can copy, nobody waits for ever. */
+static void who_hears_nothing_is_ready_after_a_while(void **state)
+{
+	(void)state;
+	begin(CUT_ALL);
+	run(4 * MINUTE);
+	assert_false(second_is_ready());
+	until(second_is_ready, 3 * MINUTE);
+}
+
 /* It knows that it has not all: better the leader comes back. */
 static void who_lacks_the_newest_waits_for_the_leader(void **state)
 {
@@ -263,6 +308,9 @@ int main(void)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	static const struct CMUnitTest tests[] = {
 		CASE(who_has_just_come_leads_with_the_newest_memory),
+		CASE(who_lacks_the_past_is_not_ready),
+		CASE(without_pools_both_are_ready),
+		CASE(who_hears_nothing_is_ready_after_a_while),
 		CASE(who_lacks_the_newest_waits_for_the_leader),
 		CASE(nobody_waits_for_ever),
 		CASE(a_long_history_is_not_given_up_for_a_short_one),

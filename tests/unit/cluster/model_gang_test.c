@@ -190,6 +190,24 @@ static const struct {
 	  2,
 	  GANG_VOLCANO,
 	  2 },
+	{ "Volcano's that is not known, of a Deployment",
+	  { { CLUSTER_KAI_POD_GROUPS, LEAST("3") } },
+	  POD(",'annotations':{'scheduling.k8s.io/group-name':'train'},'ownerReferences':[{'kind':'ReplicaSet','name':"
+	      "'serve','uid':'r','controller':true}]",
+	      ""),
+	  2,
+	  0,
+	  GANG_NONE,
+	  2 },
+	{ "Volcano's of a JobSet",
+	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("1") } },
+	  POD(",'labels':{'jobset.sigs.k8s.io/jobset-name':'set'},'annotations':{'scheduling.k8s.io/"
+	      "group-name':'train'}",
+	      ""),
+	  2,
+	  2,
+	  GANG_JOB_SET,
+	  2 },
 	{ "Volcano's for the pods of a Deployment",
 	  { { CLUSTER_VOLCANO_POD_GROUPS, LEAST("1") } },
 	  ANNOTATED("scheduling.k8s.io/group-name"),
@@ -430,7 +448,6 @@ static void who_waits_for_the_rest_of_its_gang_is_served(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-		CLEANUP(arena_release) struct arena a = { 0 };
 		struct cluster *c = cluster_new();
 		struct cluster_group group = group_named("g5", 1, 10);
 		const struct placement *p = NULL;

@@ -38,7 +38,7 @@ static void follows(struct shown *s)
 	s->p.role = ROLE_FOLLOWER;
 	s->p.leader = "b";
 	s->p.history_lag_ticks = 2;
-	s->p.is_history_whole = true;
+	s->p.is_history_spare = true;
 	s->p.tick_due_mono = 0;
 	s->p.plan = NULL;
 }
@@ -46,7 +46,7 @@ static void follows(struct shown *s)
 static void copies(struct shown *s)
 {
 	follows(s);
-	s->p.is_history_whole = false;
+	s->p.is_history_spare = false;
 }
 
 static void follows_nobody(struct shown *s)
