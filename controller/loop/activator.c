@@ -774,7 +774,8 @@ static bool is_idle(const struct controller *c)
 static void adopt_of(struct controller *c, const struct manifest *m)
 {
 	for (size_t i = 0; i < m->fleet.pool_count; i++)
-		look_for_strays(c, m->fleet.pools[i].namespace);
+		if (m->pools[i].spec.signals.queue.activator.service) /* elsewhere we may not look */
+			look_for_strays(c, m->fleet.pools[i].namespace);
 }
 
 void activator_adopt(struct controller *c, struct history *h)
