@@ -126,11 +126,12 @@ static void answered(struct http_request *r)
 
 	const char *last = http_header(r, "Preheat-Last-Tick");
 	f->is_calling = false;
-	if (last)
+	if (last) {
 		note_newest(f, last);
+		f->has_none = !f->newest;
+	}
 	if (last && r->error.kind == ERROR_NONE && r->status == 200)
 		f->answered_at = loop_now(f->controller->loop);
-	f->has_none = last && !f->newest;
 	if (f->controller->is_stopping || f->is_paused || !f->copy)
 		return;
 	if (r->error.kind == ERROR_NONE && r->status == 200) {
