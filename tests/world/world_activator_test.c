@@ -303,16 +303,24 @@ static void another_controllers_slice_stays(void **state)
 	replica_stop(0);
 }
 
-/* The Service leads here all the while. */
-static void an_edit_keeps_the_door(void **state)
+/* The first. */
+static struct object *lead_two_pools(void)
 {
-	(void)state;
 	begin_shared("act");
+
 	struct object *first = create_pool("m0", "m0");
 	create_pool("m1", "m1");
 	replica_start(0, &of_objects);
 	lead();
 	run(63 * SECOND);
+	return first;
+}
+
+/* The Service leads here all the while. */
+static void an_edit_keeps_the_door(void **state)
+{
+	(void)state;
+	struct object *first = lead_two_pools();
 	change_pool(first, "spec>workload>maxSequences", 9);
 	run(MINUTE);
 	assert_true(world_service_is_held("m0"));
@@ -323,12 +331,7 @@ static void an_edit_keeps_the_door(void **state)
 static void a_service_that_another_pool_takes_over_is_held(void **state)
 {
 	(void)state;
-	begin_shared("act");
-	struct object *first = create_pool("m0", "m0");
-	create_pool("m1", "m1");
-	replica_start(0, &of_objects);
-	lead();
-	run(63 * SECOND);
+	struct object *first = lead_two_pools();
 	create_pool("m2", "m0");
 	apiserver_delete(first);
 	run(MINUTE);
