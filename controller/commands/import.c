@@ -144,7 +144,7 @@ static bool reads_servers(const struct fetch *f, size_t pool)
 {
 	const struct pool_spec *spec = &f->manifest.fleet.pools[pool];
 
-	return f->manifest.pools[pool].spec.signals.engine != SOURCE_PODS &&
+	return source_is_read(f->manifest.pools[pool].spec.signals.engine) &&
 	       (!f->options->pool || !strcmp(f->options->pool, spec->name));
 }
 
@@ -170,7 +170,7 @@ static bool are_one(const struct fetch *f, size_t a, size_t b)
 	const char *url_a = of_a->prometheus.url, *url_b = of_b->prometheus.url;
 	bool is_one_server = f->options->url || (url_a && url_b && !strcmp(url_a, url_b));
 
-	return is_one_server && of_a->engine == of_b->engine && of_a->engine != SOURCE_PODS &&
+	return is_one_server && of_a->engine == of_b->engine && source_is_read(of_a->engine) &&
 	       are_labels_alike(&of_a->prometheus.labels, &of_b->prometheus.labels) &&
 	       (of_a->prometheus.labels.count || !strcmp(pools[a].namespace, pools[b].namespace));
 }

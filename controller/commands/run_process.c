@@ -160,7 +160,7 @@ static bool read_all(struct history *h, const struct manifest *m, struct arena *
 		return error_set(e, ERROR_INVALID, "there are no ticks in it");
 	out->pools = arena_array(a, struct recorded_pool, m->fleet.pool_count);
 	for (size_t i = 0; i < m->fleet.pool_count; i++)
-		if (m->pools[i].spec.signals.engine != SOURCE_PODS &&
+		if (source_is_read(m->pools[i].spec.signals.engine) &&
 		    !take_pool(h, &span, &m->fleet.pools[i], a, out, e))
 			return false;
 	return out->count > 0 ||

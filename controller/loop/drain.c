@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/listed_pods.h"
+#include "controller/loop/stock.h"
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
@@ -29,7 +30,8 @@ enum {
 	DRAIN_IS_NOT_REPLACED = -3,
 	DRAIN_HAS_QUEUE = -4,
 	DRAIN_IS_NEW = -5,
-	DRAIN_IS_UNSURE = -6
+	DRAIN_IS_UNSURE = -6,
+	DRAIN_HAS_ENGINES = -7
 };
 
 /* What holds who serves. */
@@ -40,6 +42,7 @@ static const struct {
 	[-DRAIN_IS_UNSURE] = { "signals-partial",
 			       "too little is known of the pool; what serves there is not asked to go" },
 	[-DRAIN_HAS_QUEUE] = { "queue", "requests wait; what serves there is not asked to go" },
+	[-DRAIN_HAS_ENGINES] = { "engines", "engines of a share there still have requests" },
 	[-DRAIN_IS_NEW] = { "unread", "what serves there since a moment ago was not decided with yet" },
 };
 
@@ -862,10 +865,14 @@ static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || will_go(c, n) || !replicas_serving(c, n, d->pool))
+	if (d->step > DRAIN_EVICT || will_go(c, n))
+		return false;
+	bool has_engines = d->step == DRAIN_EVICT && stock_serves(c, n);
+	if (!has_engines && !replicas_serving(c, n, d->pool))
 		return false;
 	const struct live_pool *p = c->pools[d->pool];
-	int reason = p->is_blind			      ? DRAIN_IS_BLIND
+	int reason = has_engines			      ? DRAIN_HAS_ENGINES
+		     : p->is_blind			      ? DRAIN_IS_BLIND
 		     : clock_mono(c->clock) < p->unsure_until ? DRAIN_IS_UNSURE
 		     : p->has_queue			      ? DRAIN_HAS_QUEUE
 		     : is_unread(d, n)			      ? DRAIN_IS_NEW

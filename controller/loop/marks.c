@@ -45,11 +45,12 @@ static size_t pool_of(const struct controller *c, const struct node *n, const st
 	size_t count, pool = n->group >= 0 ? first_pool(fleet_of(c), (size_t)n->group) : 0;
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 
+	const struct group_users *users = n->group >= 0 ? &fleet_of(c)->users[n->group] : NULL;
 	for (size_t i = 0; i < count; i++)
-		if (pods[i]->pool >= 0)
-			pool = (size_t)pods[i]->pool;
-	const struct group_users *users = row && n->group >= 0 ? &fleet_of(c)->users[n->group] : NULL;
-	for (size_t i = 0; users && i < users->count; i++)
+		for (size_t k = 0; users && k < users->count; k++)
+			if (pods[i]->pool == (int)users->items[k].pool)
+				pool = users->items[k].pool;
+	for (size_t i = 0; row && users && i < users->count; i++)
 		if (!strcmp(c->pools[users->items[i].pool]->key, row->pool))
 			pool = users->items[i].pool;
 	return pool;

@@ -1,6 +1,7 @@
 #include "controller/loop/pool_signals.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/stock.h"
 #include "controller/loop/watch_sync.h"
 #include "signals/engine_metrics.h"
 #include "signals/external_queue.h"
@@ -271,6 +272,8 @@ static struct source *open_source(struct controller *c, size_t pool, const struc
 {
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
 
+	if (s->engine == SOURCE_SHARE)
+		return stock_source_open(c, pool, settings);
 	if (c->settings.recorded)
 		return open_recorded(c, pool, settings);
 	if (s->prometheus.url)
@@ -494,6 +497,8 @@ bool pool_signals_in_flight(const struct controller *c, size_t pool, const struc
 {
 	struct source *s = c->pools[pool]->signals.source;
 
+	if (fleet_of(c)->pools[pool].is_stock)
+		return p->node && stock_in_flight(c, p->node, a, count, age);
 	return s && source_in_flight(s, target_key(p, a), count, age);
 }
 

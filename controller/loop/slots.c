@@ -22,6 +22,7 @@ struct share_told {
 	struct share_told *next;
 	char share[260];
 	struct buf plan;
+	struct share_need need;
 };
 
 /* A share as it is found. */
@@ -300,6 +301,60 @@ static void find_slots(struct stock *s, millis now)
 	look_for_leavers(s);
 }
 
+/* --- what they need together --- */
+
+/* Engines that may be awake together on every slot. */
+static int64_t awake_on_slot(const struct stock *s)
+{
+	int64_t least = (int64_t)s->member_count, extra = 1, asleep = 0;
+
+	for (size_t i = 0; i < s->member_count; i++) {
+		const struct share_member *m = &s->members[i];
+		extra = m->gpu_awake_mib - m->gpu_asleep_mib > extra ? m->gpu_awake_mib - m->gpu_asleep_mib : extra;
+		asleep += m->gpu_asleep_mib;
+	}
+	for (size_t i = 0; i < s->slot_count; i++)
+		if (s->slots[i].gpu_mib > 0 && (s->slots[i].gpu_mib - asleep) / extra < least)
+			least = (s->slots[i].gpu_mib - asleep) / extra;
+	return s->slot_count && s->fits_by_memory && least > 1 ? least : 1;
+}
+
+/* What requests would keep busy on slots enough, in thousandths of an engine: a backlog asks for slots only once. */
+static int64_t work_of(const struct stock *s, size_t member)
+{
+	const struct controller *c = s->c;
+	size_t pool = s->pools[member];
+	const struct pool_signals *p = &c->pools[pool]->signals;
+	int64_t seen = 1000 * (p->in_flight + p->waiting) / sequences_of(c, pool);
+	int64_t demand = c->has_decided && pool < c->plan.pool_count ? c->plan.pools[pool].decision.demand_milli : seen;
+
+	return demand < seen ? demand : seen;
+}
+
+static bool works(const struct share_slot *slot)
+{
+	for (size_t i = 0; i < slot->engine_count; i++)
+		if (slot->engines[i].state == SHARE_AWAKE && slot->engines[i].running)
+			return true;
+	return false;
+}
+
+static struct share_need need_of(const struct stock *s, millis now)
+{
+	struct share_need n = { .at = now };
+	int64_t engines = 0, work = 0;
+
+	for (size_t i = 0; i < s->member_count; i++) {
+		int64_t own = work_of(s, i), held = 1000 * s->members[i].need_held;
+		engines += own > 1000 || held < 1000 ? own : 1000;
+		work += own;
+	}
+	n.wanted = share_slots_for(engines, work, awake_on_slot(s));
+	for (size_t i = 0; i < s->slot_count; i++)
+		*(s->slots[i].is_leaving ? &n.leaving : &n.ready) += !s->slots[i].is_leaving || works(&s->slots[i]);
+	return n;
+}
+
 /* --- carrying it out --- */
 
 static const char *name_of(const struct stock *s, size_t member)
@@ -368,19 +423,33 @@ static void carry_out(const struct stock *s, const struct share_plan *plan, mill
 
 /* --- a decision --- */
 
-static struct buf *told_of(struct controller *c, const char *share)
+static struct share_told *find_told(const struct controller *c, const char *share)
 {
 	struct share_told *t = c->slots.told;
 
 	while (t && strcmp(t->share, share) != 0)
 		t = t->next;
+	return t;
+}
+
+struct share_need slots_need(const struct controller *c, const char *share)
+{
+	const struct share_told *t = find_told(c, share);
+
+	return t ? t->need : (struct share_need){ 0 };
+}
+
+static struct share_told *told_of(struct controller *c, const char *share)
+{
+	struct share_told *t = find_told(c, share);
+
 	if (!t) {
 		t = xcalloc(1, sizeof *t);
 		snprintf(t->share, sizeof t->share, "%s", share);
 		t->next = c->slots.told;
 		c->slots.told = t;
 	}
-	return &t->plan;
+	return t;
 }
 
 static bool has_orders(const struct share_view *v, const struct share_plan *plan)
@@ -395,7 +464,7 @@ static bool has_orders(const struct share_view *v, const struct share_plan *plan
 static bool record(const struct stock *s, const struct share_view *v, const struct share_plan *plan)
 {
 	CLEANUP(buf_release) struct buf seen = { 0 }, decided = { 0 };
-	struct buf *told = told_of(s->c, s->key);
+	struct buf *told = &told_of(s->c, s->key)->plan;
 	struct error e = { 0 };
 
 	share_plan_write(v, plan, &decided);
@@ -425,6 +494,7 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 	if (!look_at_members(&s, first, rule, now))
 		return;
 	find_slots(&s, now);
+	told_of(c, s.key)->need = need_of(&s, now);
 	const struct share_view v = { .now = now,
 				      .slots = s.slots,
 				      .slot_count = s.slot_count,

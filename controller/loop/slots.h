@@ -5,6 +5,7 @@
  * share act (engine_moves.h).
  */
 #pragma once
+#include "base/millis.h"
 #include "base/net/loop.h"
 
 #include <stdbool.h>
@@ -17,6 +18,14 @@ struct slots {
 	struct timer timer;
 	struct share_told *told; /* of each share, what was recorded last */
 };
+
+/* What the pools of a share need together, held as its rule says. */
+struct share_need {
+	millis at;			/* clock_now() of the decision; 0: none yet */
+	int64_t wanted, ready, leaving; /* slots; ready: there, and stay; leaving: work until they go */
+};
+/* As last decided; share: NAMESPACE/NAME. */
+struct share_need slots_need(const struct controller *c, const char *share);
 
 /* A pool was read, or an engine has moved: the shares decide once more, soon. */
 void slots_read(struct controller *c);

@@ -150,27 +150,47 @@ static void check_prefetch(struct draft *d, const struct workload_text *w)
 				"name what runs the serving pods: its images are pulled");
 }
 
-/* The pods themselves are the work: one sequence each, and nothing that could be asked. */
-static void resolve_pods(struct draft *d, struct spec_text *s)
+static void refuse_source(struct draft *d, const struct signals_text *s, const char *key, const char *engine)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+
+	if (!is_given(s->node, key))
+		return;
+	buf_printf(&found, "%s with engine %s", key, engine);
+	schema_find_key(d->findings, s->node, key, found.text,
+			s->engine == SOURCE_PODS ? "no source: the pods are counted"
+						 : "no source: the pools of the share are asked",
+			"delete it, or name the model server as engine");
+}
+
+/* Pods that are the work, and slots: one sequence each, and nothing that could be asked. */
+static void resolve_unread(struct draft *d, struct spec_text *s)
 {
 	struct workload_text *w = &s->workload;
-	static const char remedy[] = "delete it, or name the model server as engine";
 
 	if (s->class == CLASS_ANY)
 		s->signals.engine = SOURCE_PODS;
-	if (s->signals.engine != SOURCE_PODS)
+	if (source_is_read(s->signals.engine))
 		return;
+	bool is_stock = s->signals.engine == SOURCE_SHARE;
+	const char *engine = is_stock ? "share" : "pods";
 	if (!is_given(w->node, "maxSequences"))
 		w->max_sequences = 1;
 	else if (w->max_sequences != 1)
-		schema_find_key(d->findings, w->node, "maxSequences", NULL, "1 with signals.engine pods",
-				"delete it, or name the model server as engine: a pod is one piece of work");
-	if (s->signals.scrape.node)
-		schema_find_key(d->findings, s->signals.node, "scrape", "scrape with engine pods",
-				"no source: the pods are counted", remedy);
-	if (s->signals.prometheus.node)
-		schema_find_key(d->findings, s->signals.node, "prometheus", "prometheus with engine pods",
-				"no source: the pods are counted", remedy);
+		schema_find_key(d->findings, w->node, "maxSequences", NULL,
+				is_stock ? "1 with signals.engine share" : "1 with signals.engine pods",
+				is_stock ? "delete it, or name the model server as engine: a slot is one piece"
+					 : "delete it, or name the model server as engine: a pod is one piece of work");
+	refuse_source(d, &s->signals, "scrape", engine);
+	refuse_source(d, &s->signals, "prometheus", engine);
+	if (!is_stock)
+		return;
+	refuse_source(d, &s->signals, "podSelector", engine);
+	refuse_source(d, &s->signals, "queue", engine);
+	if (s->class == CLASS_TRAINING)
+		schema_find_key(d->findings, s->node, "class", "training with signals.engine share",
+				"interactive, batch or embedding: what the pools of the share are",
+				"correct the class, or the engine");
 }
 
 static void check_workload(struct draft *d, struct spec_text *s)
@@ -180,7 +200,7 @@ static void check_workload(struct draft *d, struct spec_text *s)
 				"an extended resource as nodes offer it, like nvidia.com/gpu",
 				"write DOMAIN/NAME; kubectl describe node shows it under Allocatable");
 	resolve_warmth(d, &s->workload);
-	resolve_pods(d, s);
+	resolve_unread(d, s);
 }
 
 /* All that a pool may ask over the network, as it says who we are and whom we trust. */
@@ -433,7 +453,10 @@ static void check_share(struct draft *d, const struct spec_text *s)
 
 	if (!h->node)
 		return;
-	if (!engine_sleeps(s->signals.engine, h->level))
+	if (s->signals.engine == SOURCE_SHARE)
+		schema_find_key(d->findings, s->node, "share", "share with signals.engine share",
+				"one of the two: the stock of a share is in none itself", "delete one");
+	else if (!engine_sleeps(s->signals.engine, h->level))
 		schema_find_key(d->findings, h->node, "level", "a level on which the engine does not sleep",
 				"an engine that sleeps on that level; docs/signals.md lists them",
 				"correct signals.engine or the level, or take the pool out of the share");

@@ -324,6 +324,7 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 		.awake_gib = s->share.engine_gib,
 		.asleep_gib = s->share.asleep_gib,
 		.share_wake_within = s->share.wake_within,
+		.is_stock = s->signals.engine == SOURCE_SHARE,
 	};
 
 	for (size_t i = 0; i < s->groups.count; i++)

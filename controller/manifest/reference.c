@@ -56,7 +56,8 @@ static const char head[] =
 	"- tokensPerSecond far above maxSequences / interTokenLatency\n"
 	"- warm: replicas or placeholders without a scaleTargetRef\n"
 	"- prefetch: image without a scaleTargetRef that is a Deployment or StatefulSet\n"
-	"- with engine pods: a source to read, or maxSequences other than 1\n"
+	"- with engine pods or share: a source to read, or maxSequences other than 1; with engine share: class training,\n"
+	"  or spec.share beside it\n"
 	"\n"
 	"## The document\n"
 	"\n";
@@ -237,10 +238,15 @@ static const struct openapi_rule written_rules[] = {
 	  "nodeGroups may name every group once" },
 	{ "spec", "self.nodeGroups.all(g, !has(g.gpusPerNode) || g.gpusPerNode >= self.workload.gpusPerReplica)",
 	  "gpusPerNode must be at least workload.gpusPerReplica" },
+	{ "spec", "!has(self.share) || self.signals.engine != 'share'",
+	  "share with signals.engine share: the stock of a share is in none itself" },
+	{ "spec", "self.signals.engine != 'share' || self.class != 'training'",
+	  "training with signals.engine share: write the class of the pools of the share" },
 	{ "spec",
-	  "self.signals.engine != 'pods' || !has(self.workload.maxSequences) || "
+	  "!(self.signals.engine in ['pods', 'share']) || !has(self.workload.maxSequences) || "
 	  "string(self.workload.maxSequences) == '1'",
-	  "maxSequences must be 1 with signals.engine pods: a pod is one piece of work" },
+	  "maxSequences must be 1 with signals.engine pods or share: a pod is one piece of work, a slot one of "
+	  "demand" },
 	{ "spec",
 	  "!has(self.budget) || self.nodeGroups.map(g, has(g.min) && has(g.pricePerHour) ? double(g.min) * "
 	  "g.pricePerHour : 0.0).sum() <= self.budget.dollarsPerHour + 0.000001",
@@ -263,6 +269,10 @@ static const struct openapi_rule written_rules[] = {
 	{ "signals", "!(has(self.scrape) && has(self.prometheus))", "prometheus beside scrape: delete one" },
 	{ "signals", "!has(self.engine) || self.engine != 'pods' || !(has(self.scrape) || has(self.prometheus))",
 	  "engine pods has no scrape and no prometheus: the pods are counted" },
+	{ "signals",
+	  "!has(self.engine) || self.engine != 'share' || !(has(self.scrape) || has(self.prometheus) || "
+	  "has(self.podSelector) || has(self.queue))",
+	  "engine share has no scrape, prometheus, podSelector and queue: the pools of the share are asked" },
 	{ "signals", "(has(self.engine) && self.engine == 'custom') == has(self.metrics)",
 	  "metrics goes with engine custom, and engine custom with metrics" },
 	{ "scrape", "!has(self.tls) || (has(self.scheme) && self.scheme == 'https')", "tls needs scheme https" },

@@ -11,7 +11,7 @@
 #define METRIC(...)
 static const char *const engines[] = {
 #include "signals/engines/all.def"
-	"custom", "pods", NULL
+	"custom", "pods", "share", NULL
 };
 #undef ENGINE
 #undef METRIC
@@ -210,7 +210,7 @@ static const struct schema_table devices_table = { "devices", sizeof(struct devi
 
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
-	  .help = "The model server, which fixes the metric names. custom: metrics names them. pods: nothing is scraped; the pods are the work (batch, training): a running pod is a running sequence, a pending one waits." },
+	  .help = "The model server, which fixes the metric names. custom: metrics names them. pods: nothing is scraped; the pods are the work (batch, training): a running pod is a running sequence, a pending one waits. share: the pool is the stock of slots of the share that has its name; a replica is a slot, and what the pools of the share need together is its demand." },
 	{ .key = "metrics", .type = SCHEMA_MAP, AT(signals_text, metrics), .shown = "none", .table = &metrics_table,
 	  .help = "Names of the metrics, with engine custom: NAME, or NAME{label=\"value\"} for these series alone; the series of a "
 		  "pod are added up." },
@@ -398,7 +398,7 @@ static const struct schema_row workload_rows[] = {
 	  .min = 1, .max = 1024,
 	  .help = "GPUs that one serving pod asks for." },
 	{ .key = "maxSequences", .type = SCHEMA_QUANTITY, AT(workload_text, max_sequences), .fallback = "105",
-	  .shown = "105; 1 with signals.engine pods", .min = 1, .max = 1000000, .example = "105",
+	  .shown = "105; 1 with signals.engine pods or share", .min = 1, .max = 1000000, .example = "105",
 	  .help = "Requests that a replica runs at once. A prior: what is measured replaces it." },
 	{ .key = "tokensPerSecond", .type = SCHEMA_QUANTITY, AT(workload_text, tokens_per_second),
 	  .shown = "maxSequences / interTokenLatency", .min = 1, .max = 1000000000,

@@ -139,10 +139,17 @@ enum source_choice {
 #include "signals/engines/all.def"
 	SOURCE_CUSTOM, /* of metrics_text */
 	SOURCE_PODS,
+	SOURCE_SHARE, /* what the pools of the share of its name need together */
 	SOURCE_COUNT
 };
 #undef ENGINE
 #undef METRIC
+
+/* Model servers are asked. */
+static inline bool source_is_read(int64_t engine)
+{
+	return engine < SOURCE_PODS;
+}
 
 struct signals_text {
 	const struct yaml_node *node;

@@ -1,5 +1,21 @@
 #include "controller/policy/pool.h"
 
+static bool names(const struct pool_spec *pool, size_t group)
+{
+	for (size_t i = 0; i < pool->group_count; i++)
+		if (pool->groups[i] == group)
+			return true;
+	return false;
+}
+
+static bool uses(const struct fleet_spec *fleet, const struct pool_spec *pool, size_t group)
+{
+	for (size_t i = 0; pool_is_in_share(pool) && i < fleet->pool_count; i++)
+		if (pool_is_stock_of(&fleet->pools[i], pool) && names(&fleet->pools[i], group))
+			return false;
+	return true;
+}
+
 const struct group_users *fleet_users(const struct fleet_spec *fleet, struct arena *a)
 {
 	struct group_users *users = arena_array(a, struct group_users, fleet->group_count);
@@ -15,7 +31,8 @@ const struct group_users *fleet_users(const struct fleet_spec *fleet, struct are
 	for (size_t p = 0; p < fleet->pool_count; p++)
 		for (size_t i = 0; i < fleet->pools[p].group_count; i++) {
 			size_t g = fleet->pools[p].groups[i];
-			items[g][users[g].count++] = (struct group_user){ p, i };
+			if (uses(fleet, &fleet->pools[p], g))
+				items[g][users[g].count++] = (struct group_user){ p, i };
 		}
 	return users;
 }

@@ -93,6 +93,7 @@ struct pool_spec {
 	int64_t awake_gib;	  /* GPU memory of an engine awake; 0: all of a slot */
 	int64_t asleep_gib;	  /* what stays with one asleep */
 	millis share_wake_within; /* a sleep or a wake that takes longer has failed */
+	bool is_stock;		  /* its replicas are the slots of the share that has its name */
 };
 
 /* A pool that names a node group, and the group's place in its list. */
@@ -113,7 +114,8 @@ struct fleet_spec {
 	const struct group_users *users; /* one per group: fleet_users(); NULL where nobody asks for them */
 };
 
-/* Who names each group, in the arena. */
+/* Who names each group, in the arena. A pool of a share is left out where the stock of that names the group, too: the
+ * nodes are the stock's. */
 const struct group_users *fleet_users(const struct fleet_spec *fleet, struct arena *a);
 
 static inline int64_t replicas_per_node(const struct group_spec *g, const struct pool_spec *p)
@@ -133,6 +135,13 @@ static inline bool pools_share(const struct pool_spec *a, const struct pool_spec
 {
 	return pool_is_in_share(a) && pool_is_in_share(b) && !strcmp(a->share, b->share) &&
 	       !strcmp(a->namespace, b->namespace);
+}
+
+/* The pool's share uses the slots of this stock. */
+static inline bool pool_is_stock_of(const struct pool_spec *stock, const struct pool_spec *pool)
+{
+	return stock->is_stock && pool_is_in_share(pool) && !strcmp(stock->name, pool->share) &&
+	       !strcmp(stock->namespace, pool->namespace);
 }
 
 const char *pool_class_name(enum pool_class class); /* "interactive" ... */

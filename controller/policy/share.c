@@ -52,6 +52,13 @@ int64_t share_need(int64_t requests, int64_t sequences, const struct share_rule 
 	return (thousandths + 1000 * sequences - 1) / (1000 * sequences);
 }
 
+int64_t share_slots_for(int64_t engines, int64_t work, int64_t awake)
+{
+	int64_t by_memory = (engines + 1000 * awake - 1) / (1000 * awake), by_work = (work + 999) / 1000;
+
+	return by_memory > by_work ? by_memory : by_work;
+}
+
 int64_t share_hold(struct share_hold *h, int64_t need, millis now, millis hold)
 {
 	if (need >= h->need) {
@@ -435,8 +442,14 @@ static bool may_serve(const struct pass *p, size_t slot, size_t engine)
 {
 	const struct share_order *o = &p->plan.orders[slot];
 
-	return p->v->slots[slot].engines[engine].state == SHARE_AWAKE && !p->v->slots[slot].is_leaving &&
+	return p->v->slots[slot].engines[engine].state == SHARE_AWAKE &&
 	       !(o->verb == SHARE_SLEEP && o->engine == engine);
+}
+
+/* On slots that stay. */
+static bool may_serve_on(const struct pass *p, size_t slot, size_t engine)
+{
+	return !p->v->slots[slot].is_leaving && may_serve(p, slot, engine);
 }
 
 /* As many engines as the pool needs get requests, those in routing already and with most running first, so that the
@@ -454,7 +467,7 @@ static void route_member(struct pass *p, size_t member)
 				const struct share_engine *e = &p->v->slots[i].engines[k];
 				int64_t rank = e->running + (e->is_in_routing ? INT32_MAX : 0);
 				if (e->member != member || p->plan.is_in_routing[i][k] || rank <= most ||
-				    !may_serve(p, i, k))
+				    !may_serve_on(p, i, k))
 					continue;
 				most = rank;
 				best = &p->plan.is_in_routing[i][k];
@@ -465,7 +478,8 @@ static void route_member(struct pass *p, size_t member)
 	}
 }
 
-/* Where a pool has no more engines than it needs, all of them are in routing. */
+/* Where a pool has no more engines than it needs, all of them are in routing; on slots that go until one that stays has
+ * taken over. */
 static void route(struct pass *p, struct arena *a)
 {
 	int64_t *awake = arena_array(a, int64_t, p->v->member_count);
@@ -473,12 +487,13 @@ static void route(struct pass *p, struct arena *a)
 	for (size_t i = 0; i < p->v->slot_count; i++)
 		for (size_t n = 0; n < p->facts[i].awake_count; n++)
 			awake[p->v->slots[i].engines[p->facts[i].awake[n]].member] +=
-				may_serve(p, i, p->facts[i].awake[n]);
+				may_serve_on(p, i, p->facts[i].awake[n]);
 	for (size_t i = 0; i < p->v->slot_count; i++)
 		for (size_t n = 0; n < p->facts[i].awake_count; n++) {
 			size_t k = p->facts[i].awake[n], member = p->v->slots[i].engines[k].member;
 			bool is_all = awake[member] <= 1 || awake[member] <= p->v->members[member].need_held;
-			p->plan.is_in_routing[i][k] = is_all && may_serve(p, i, k);
+			p->plan.is_in_routing[i][k] =
+				is_all && (awake[member] ? may_serve_on(p, i, k) : may_serve(p, i, k));
 		}
 	for (size_t m = 0; m < p->v->member_count; m++)
 		if (awake[m] > 1 && awake[m] > p->v->members[m].need_held)

@@ -6,7 +6,7 @@
  * wakes at once. A function of its arguments, at every reading and event.
  *
  * The stock of slots is sized elsewhere, as a pool whose sequences are the
- * engines that the members need (simulation/share_trial.h).
+ * slots that the members need (loop/stock.h, simulation/share_trial.h).
  */
 #pragma once
 #include "base/arena.h"
@@ -42,7 +42,8 @@ struct share_slot {
 	struct share_engine *engines;
 	size_t engine_count;
 	size_t cleared_for; /* member for which engines are put to sleep here, SHARE_NONE: as the last plan said */
-	bool is_leaving;    /* is released once nothing runs: nothing wakes there, and nothing gets requests */
+	bool is_leaving; /* is released once nothing runs: nothing wakes there, and nothing gets requests that another
+			      slot can serve */
 };
 
 struct share_member {
@@ -80,6 +81,10 @@ size_t share_rule_choose(const double *strain, size_t count, size_t present);
 
 /* Engines for so many requests at `sequences` an engine, with the rule's margin; 0 for none. */
 int64_t share_need(int64_t requests, int64_t sequences, const struct share_rule *r);
+
+/* Slots for engines that shall be awake together and for their work, both in thousandths of one, with at most so many
+ * awake on a slot: whichever asks for more. */
+int64_t share_slots_for(int64_t engines, int64_t work, int64_t awake);
 
 /* The largest need of the last `hold`, in steps: a need that is past goes when it was not met again for so long. */
 struct share_hold {

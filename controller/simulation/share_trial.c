@@ -120,14 +120,6 @@ static int64_t awake_on_slot(const struct share_case *c, size_t pools)
 	return awake > 1 ? awake : 1;
 }
 
-/* Slots for so many engines and so much work, whichever asks for more. */
-static int64_t slots_for(int64_t engines, int64_t load, int64_t awake)
-{
-	int64_t by_memory = (engines + 1000 * awake - 1) / (1000 * awake), by_load = (load + 999) / 1000;
-
-	return by_memory > by_load ? by_memory : by_load;
-}
-
 struct slot_need {
 	int64_t *engines, *load;
 };
@@ -158,12 +150,12 @@ static int64_t quantile(const struct slot_need *n, size_t steps, int64_t awake, 
 	int64_t most = 0, seen = 0;
 
 	for (size_t i = 0; i < steps; i++) {
-		int64_t slots = slots_for(n->engines[i], n->load[i], awake);
+		int64_t slots = share_slots_for(n->engines[i], n->load[i], awake);
 		most = slots > most ? slots : most;
 	}
 	int64_t *counts = arena_array(&own, int64_t, (size_t)most + 1);
 	for (size_t i = 0; i < steps; i++)
-		counts[slots_for(n->engines[i], n->load[i], awake)]++;
+		counts[share_slots_for(n->engines[i], n->load[i], awake)]++;
 	for (int64_t slots = 0; slots < most; slots++) {
 		seen += counts[slots];
 		if (seen * 1000 >= permille * (int64_t)steps)
@@ -345,11 +337,11 @@ static struct trace stock_trace(const struct share_case *c, const struct share_g
 	size_t count = 0, room = 1;
 
 	for (size_t i = 0; i < c->steps; i++)
-		room += (size_t)slots_for(n.engines[i], n.load[i], awake);
+		room += (size_t)share_slots_for(n.engines[i], n.load[i], awake);
 	struct trace t = { .requests = arena_array(a, struct request, room) };
 	for (size_t i = 0; i <= c->steps; i++) {
 		millis now = (millis)i * SHARE_STEP;
-		int64_t next = i < c->steps ? slots_for(n.engines[i], n.load[i], awake) : 0;
+		int64_t next = i < c->steps ? share_slots_for(n.engines[i], n.load[i], awake) : 0;
 		for (int64_t k = 0; k < level; k++)
 			if (k >= next || now - since[k] >= PIECE) {
 				add_piece(t.requests, &count, since[k], now);

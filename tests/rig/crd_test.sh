@@ -181,6 +181,12 @@ both accepted 'pods, one at a time' "$O, $G, signals: { engine: pods }, workload
 both refused 'pods, many at a time' "$O, $G, signals: { engine: pods }, workload: { maxSequences: 8 }"
 both refused 'pods scraped' "$O, $G, signals: { engine: pods, scrape: { port: 8000 } }"
 both refused 'pods in Prometheus' "$O, $G, signals: { engine: pods, prometheus: { url: \"http://p\" } }"
+both accepted 'the stock of a share' "$O, $G, signals: { engine: share }"
+both refused 'slots, many at a time' "$O, $G, signals: { engine: share }, workload: { maxSequences: 8 }"
+both refused 'a stock scraped' "$O, $G, signals: { engine: share, scrape: { port: 8000 } }"
+both refused 'a stock with a queue' "$O, $G, signals: { engine: share, queue: { json: { url: \"http://q\", path: a } } }"
+both refused 'a stock in a share' "$O, $G, signals: { engine: share }, share: { name: s }"
+both refused 'a stock of training' "$O, $G, class: training, signals: { engine: share }"
 
 # Names that no cloud and no cluster can have.
 for bad in 'eks: { cluster: "-c", nodegroup: n1, region: r }' 'eks: { cluster: c, nodegroup: "a b", region: r }' \

@@ -312,7 +312,7 @@ static void check_gpu(const struct object *pod, const char *path)
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		const struct model_server *e = &pod_life(p)->engine;
-		if (p == pod || !are_on_one_gpu(p, pod) || !pod_app(p) || !pod_life(p)->is_up)
+		if (p == pod || !are_on_one_gpu(p, pod) || !pod_app(p) || !pod_app(p)->is_shared || !pod_life(p)->is_up)
 			continue;
 		if (e->moved)
 			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);

@@ -291,8 +291,17 @@ static void forget_pods(const char *node)
 	}
 }
 
+/* Engines of shares stand on machines of a stock, which is told to go by what it holds. */
+static void look_at_engines(const char *node)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), node) && pod_app(p) && pod_app(p)->is_shared && pod_life(p)->engine.running)
+			laws_break("no_request_ends_with_a_slot", "%s works, and its machine is ended", p->name);
+}
+
 static void lose_node(struct object *node, bool keeps)
 {
+	look_at_engines(node->name);
 	forget_pods(node->name);
 	if (!keeps) {
 		apiserver_delete(node);
@@ -404,6 +413,14 @@ static int64_t next_number(struct object *owner)
 	return ++*made;
 }
 
+static const char *kind_of_owner(const struct object *owner)
+{
+	for (size_t i = 0; i < world.app_count; i++)
+		if (world.apps[i].is_daemon && !strcmp(world.apps[i].name, owner->name))
+			return "DaemonSet";
+	return owner->kind == KIND_JOB ? "Job" : "ReplicaSet";
+}
+
 static void create_pod(struct object *owner)
 {
 	const struct value *template = value_at(owner->value, "spec>template");
@@ -411,8 +428,8 @@ static void create_pod(struct object *owner)
 		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s-%05" PRId64 "','namespace':'%s',"
 			 "'ownerReferences':[{'kind':'%s','name':'%s%s','uid':'%s','controller':true}]},"
 			 "'status':{'phase':'Pending'}}",
-			 owner->name, next_number(owner), owner->space, owner->kind == KIND_JOB ? "Job" : "ReplicaSet",
-			 owner->name, owner->kind == KIND_JOB ? "" : "-rs", owner->uid);
+			 owner->name, next_number(owner), owner->space, kind_of_owner(owner), owner->name,
+			 owner->kind == KIND_JOB ? "" : "-rs", owner->uid);
 
 	if (value_at(template, "metadata>labels"))
 		value_set(v, "metadata>labels", value_copy(value_at(template, "metadata>labels")));

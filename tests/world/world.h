@@ -70,6 +70,7 @@ struct world_app {
 	bool holds_pods;     /* a finalizer that nobody takes away: pods that have ended stay */
 	int64_t loads[LOAD_SECONDS];
 	bool is_shared;		 /* its engines sleep and wake, one a GPU; requests go by their labels */
+	bool is_daemon;		 /* no drain asks its pods to go */
 	bool has_claims;	 /* its pods claim a GPU each, with those of other apps: several may be on a node */
 	bool has_no_completions; /* it embeds: there is no such endpoint */
 	bool is_sglang; /* its engines do not tell that they sleep, and crash where they are told what is so already */

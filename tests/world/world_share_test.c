@@ -17,8 +17,10 @@ static struct {
 	struct world_app *apps[MODELS_MOST];
 	char names[MODELS_MOST][16];
 	int models, slots, level;
-	bool is_sglang;
+	bool is_sglang, has_stock;
 } all;
+
+static const char two_slots[] = "  budget: { dollarsPerHour: 2.5 }\n";
 
 /* Of the next world, for each model. */
 static const char *signals[MODELS_MOST];
@@ -26,6 +28,18 @@ static const char *signals[MODELS_MOST];
 static void read_by(int model, const char *how)
 {
 	signals[model] = how;
+}
+
+/* The group that all pools name. */
+static void write_group(int gpus, int least)
+{
+	buf_printf(&all.manifest,
+		   "  nodeGroups:\n"
+		   "    - { name: shared, provider: simulated, simulated: { endpoint: \"http://cloud.world\" },\n"
+		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: %d,\n"
+		   "        pricePerHour: 1.21, min: %d, max: 8 }\n"
+		   "---\n",
+		   gpus, least);
 }
 
 static void write_pool(int model, const char *mode)
@@ -43,13 +57,27 @@ static void write_pool(int model, const char *mode)
 		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
 		   "  workload: { selector: { matchLabels: { app: %s } }, gpusPerReplica: 1, maxSequences: 8 }\n"
 		   "  signals: { engine: %s, %s,\n"
-		   "      queue: { json: { url: \"http://gateway.world/%s\", path: waiting }, interval: 5s } }\n"
-		   "  nodeGroups:\n"
-		   "    - { name: shared, provider: simulated, simulated: { endpoint: \"http://cloud.world\" },\n"
-		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 12,\n"
-		   "        pricePerHour: 1.21, min: 0, max: 8 }\n"
-		   "---\n",
+		   "      queue: { json: { url: \"http://gateway.world/%s\", path: waiting }, interval: 5s } }\n",
 		   name, mode, all.level, name, all.is_sglang ? "sglang" : "vllm", how, name);
+	write_group(all.has_stock ? 1 : 12, all.has_stock);
+}
+
+/* A pod of it holds the GPU of a node; engines there ask for none. */
+static void write_stock(const char *more)
+{
+	buf_printf(&all.manifest,
+		   "apiVersion: preheat.dev/v1alpha1\n"
+		   "kind: WarmPool\n"
+		   "metadata: { name: small, namespace: llm }\n"
+		   "spec:\n"
+		   "  mode: act\n"
+		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
+		   "  workload: { scaleTargetRef: { kind: Deployment, name: small },\n"
+		   "      selector: { matchLabels: { app: small } } }\n"
+		   "  scaleDown: { after: 5m }\n"
+		   "  signals: { engine: share }\n%s",
+		   more);
+	write_group(1, 1);
 }
 
 /* What has nowhere to go. */
@@ -107,6 +135,38 @@ static void begin_on(int nodes, int models, int slots, uint64_t seed, const char
 static void begin(int models, int slots, uint64_t seed, const char *mode)
 {
 	begin_on(slots, models, slots, seed, mode);
+}
+
+/* A stock of one slot, which all models have an engine on, as on any other that comes. */
+static void begin_stock(int models, uint64_t seed)
+{
+	enum { SLOTS_MOST = 8 };
+
+	world_begin(seed);
+	memset(&all, 0, sizeof all);
+	all.models = models;
+	all.slots = all.level = 1;
+	all.has_stock = true;
+	world_group("shared", "small", 1, 1, SLOTS_MOST, 1);
+	wire_host("http://gateway.world/", serve_gateway);
+	world_app("small", 1, 1, "");
+	write_stock("");
+	for (int i = 0; i < models; i++) {
+		snprintf(all.names[i], sizeof all.names[i], "m%02d", i);
+		all.apps[i] = world_shared_app(all.names[i], "small", SLOTS_MOST);
+		all.apps[i]->gpus = 0;
+		all.apps[i]->is_daemon = true;
+		value_set(apiserver_find(KIND_DEPLOYMENT, "llm", all.names[i])->value, "spec>template>spec>containers",
+			  value_of("[{'name':'server','image':'i:1'}]"));
+		all.apps[i]->service_s = 2;
+		write_pool(i, "act");
+	}
+	all.settings.manifest = all.manifest.text;
+	until(is_up, HOUR, "the engines do not start");
+	for (int i = 0; i < models; i++) {
+		engines_label(all.names[i], 0, "asleep");
+		engines_sleep(all.names[i], 1, 1);
+	}
 }
 
 static int end(void **state)
@@ -706,6 +766,82 @@ static void killed_between_any_two_steps_of_level_2(void **state)
 	be_killed_at_steps(44, 2, state);
 }
 
+static int64_t unserved(void)
+{
+	int64_t waiting = 0;
+
+	for (int i = 0; i < all.models; i++)
+		waiting += all.apps[i]->waiting;
+	return waiting;
+}
+
+static bool all_are_served(void)
+{
+	return !unserved();
+}
+
+static bool has_three_slots(void)
+{
+	return world_ready("small") == 3 && !unserved();
+}
+
+static bool has_few_slots(void)
+{
+	return world_ready("small") <= 2 && world_desired("small") <= 2;
+}
+
+/* What the pools need together is bought, and given back once they need less. */
+static void the_stock_follows_what_is_needed(void **state)
+{
+	(void)state;
+	begin_stock(4, 1);
+	replica_start(0, &all.settings);
+	run(5 * MINUTE);
+	assert_int_equal(world_desired("small"), 1);
+	for (int i = 0; i < 3; i++)
+		all.apps[i]->rate = 1;
+	until(has_three_slots, 20 * MINUTE, "no slots are bought");
+	run(20 * MINUTE);
+	assert_in_range(world_desired("small"), 3, 4); /* with the spare that its rule keeps */
+	assert_int_equal(unserved(), 0);
+	all.apps[0]->rate = all.apps[1]->rate = 0;
+	until(has_few_slots, 2 * HOUR, "slots that nobody needs are kept");
+	run(5 * MINUTE);
+	assert_int_equal(unserved(), 0);
+	replica_stop(0);
+	assert_int_equal(count_moves(NULL), 0);
+	assert_shares_replay();
+	assert_replays(replica_history(0));
+}
+
+/* An engine that works keeps its machine until another has taken over, or it has nothing left. */
+static void no_request_ends_with_a_slot(void **state)
+{
+	(void)state;
+	begin_stock(3, 1);
+	replica_start(0, &all.settings);
+	for (int i = 0; i < 3; i++) {
+		all.apps[i]->rate = .05;
+		all.apps[i]->service_s = 2 * 60;
+	}
+	until(has_three_slots, 20 * MINUTE, "no slots are bought");
+	run(10 * MINUTE);
+	replica_stop(0);
+	buf_clear(&all.manifest);
+	write_stock(two_slots);
+	for (int i = 0; i < 3; i++)
+		write_pool(i, "act");
+	all.settings.manifest = all.manifest.text;
+	all.apps[0]->rate = all.apps[1]->rate = .02;
+	all.apps[2]->rate = 0;
+	replica_start(0, &all.settings);
+	until(has_few_slots, HOUR, "more than the budget pays for is kept");
+	until(all_are_served, 10 * MINUTE, "two slots do not serve two models");
+	replica_stop(0);
+	assert_shares_replay();
+	assert_replays(replica_history(0));
+}
+
 #define SCENARIO(f) cmocka_unit_test_teardown(f, end)
 
 int main(void)
@@ -727,6 +863,8 @@ int main(void)
 		SCENARIO(short_requests_keep_it_awake),
 		SCENARIO(who_just_woke_is_not_idle),
 		SCENARIO(twelve_models_on_four_slots),
+		SCENARIO(the_stock_follows_what_is_needed),
+		SCENARIO(no_request_ends_with_a_slot),
 		SCENARIO(killed_between_any_two_steps),
 		SCENARIO(killed_between_any_two_steps_of_level_2),
 		SCENARIO(killed_between_any_two_steps_of_sglang),

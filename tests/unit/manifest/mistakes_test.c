@@ -304,6 +304,7 @@ static void workloads(void **state)
 {
 #define WORK(w)	  BOTH "  workload: { " w " }\n"
 #define ENGINE(s) BOTH "  signals: { engine: pods" s " }\n"
+#define STOCK(s)  BOTH "  signals: { engine: share" s " }\n"
 #define COST(key) BOTH "  costLabels: { product: " key " }\n"
 #define RESOURCE  "spec.workload.gpuResource"
 	static const struct mistake cases[] = {
@@ -330,6 +331,15 @@ static void workloads(void **state)
 		  "the pods are counted" },
 		{ ENGINE("") "  workload: { maxSequences: 2 }\n", 8, 29, "spec.workload.maxSequences",
 		  "found '2'; allowed: 1 with signals.engine pods" },
+		{ STOCK("") "  workload: { maxSequences: 2 }\n", 8, 29, "spec.workload.maxSequences",
+		  "found '2'; allowed: 1 with signals.engine share" },
+		{ STOCK(", scrape: {}"), 7, 37, "spec.signals.scrape", "the pools of the share are asked" },
+		{ STOCK(", queue: { promql: x, url: \"http://p\" }"), 7, 36, "spec.signals.queue",
+		  "found queue with engine share" },
+		{ STOCK(", podSelector: { matchLabels: { a: b } }"), 7, 42, "spec.signals.podSelector",
+		  "found podSelector with engine share" },
+		{ STOCK("") "  share: { name: s }\n", 8, 10, "spec.share", "the stock of a share is in none itself" },
+		{ STOCK("") "  class: training\n", 8, 10, "spec.class", "training with signals.engine share" },
 	};
 
 	(void)state;

@@ -334,8 +334,36 @@ static void nothing_wakes_on_a_slot_that_leaves(void **state)
 	need(&t, 1, 1, 4);
 	decide(&t);
 	assert_order(&t, 0, SHARE_KEEP, 0);
-	assert_false(t.plan.is_in_routing[0][0]);
 	release(&t);
+}
+
+static void who_serves_on_a_slot_that_leaves_does_until_another_does(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	setup(&t, 2);
+	t.slots[0].is_leaving = true;
+	awake(&t, 0, 0, 2, NOW);
+	need(&t, 0, 1, 0);
+	decide(&t);
+	assert_order(&t, 1, SHARE_WAKE, 0);
+	assert_true(t.plan.is_in_routing[0][0]);
+	awake(&t, 1, 0, 0, NOW);
+	decide(&t);
+	assert_false(t.plan.is_in_routing[0][0]);
+	assert_true(t.plan.is_in_routing[1][0]);
+	release(&t);
+}
+
+static void slots_are_for_engines_or_for_work(void **state)
+{
+	(void)state;
+	assert_int_equal(share_slots_for(0, 0, 1), 0);
+	assert_int_equal(share_slots_for(3000, 900, 1), 3);
+	assert_int_equal(share_slots_for(3000, 900, 3), 1);
+	assert_int_equal(share_slots_for(3000, 1100, 3), 2);
+	assert_int_equal(share_slots_for(1001, 1, 1), 2);
 }
 
 static void copies_go_to_whom_has_few(void **state)
@@ -389,6 +417,8 @@ int main(void)
 		cmocka_unit_test(surplus_runs_empty),
 		cmocka_unit_test(another_slot_takes_over_from_a_broken_one),
 		cmocka_unit_test(nothing_wakes_on_a_slot_that_leaves),
+		cmocka_unit_test(who_serves_on_a_slot_that_leaves_does_until_another_does),
+		cmocka_unit_test(slots_are_for_engines_or_for_work),
 		cmocka_unit_test(copies_go_to_whom_has_few),
 		cmocka_unit_test(the_least_strained_shadow_is_followed),
 	};

@@ -1,0 +1,219 @@
+#include "controller/loop/stock.h"
+
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const millis PIECE = MINUTE; /* a slot that is needed for longer counts anew, so that each weighs by its time */
+
+enum { OLD_DECISIONS = 4 }; /* so many readings without one: nothing is known of the share */
+
+struct stock_source {
+	struct source base; /* first */
+	struct controller *c;
+	struct source_settings settings;
+	char share[260]; /* NAMESPACE/NAME */
+	struct timer timer;
+	struct source_report report;
+	millis read; /* clock_now() of the last reading that knew; 0: none yet */
+	int64_t running, busy_ms;
+	millis *since; /* of slots that are needed and not there, the oldest first */
+	size_t waiting, room;
+};
+
+static struct stock_source *of(const struct source *base)
+{
+	return (struct stock_source *)base;
+}
+
+/* --- a reading --- */
+
+static void begin_one(struct stock_source *s, struct pool_reading *r)
+{
+	if (s->waiting) {
+		r->late += (r->at - s->since[0]) * 1000 > s->settings.objective_us;
+		memmove(s->since, s->since + 1, --s->waiting * sizeof *s->since);
+	}
+	r->started++;
+}
+
+/* Slots came to be used or are no more, and those that are used go on. */
+static void count_pieces(struct stock_source *s, struct pool_reading *r)
+{
+	s->busy_ms += s->read ? s->running * (r->at > s->read ? r->at - s->read : 0) : 0;
+	int64_t pieces = s->busy_ms / PIECE, running = r->running + r->running_draining;
+	s->busy_ms -= pieces * PIECE;
+	for (int64_t i = s->running; i < running; i++)
+		begin_one(s, r);
+	r->started += pieces;
+	r->completed = pieces + (s->running > running ? s->running - running : 0);
+	s->running = running;
+}
+
+/* Who waits no more without having come to a slot has gone: the youngest. */
+static void count_waiting(struct stock_source *s, const struct pool_reading *r)
+{
+	size_t waiting = (size_t)r->waiting;
+
+	while (s->waiting < waiting) {
+		s->since = xgrow(s->since, s->waiting, &s->room, sizeof *s->since);
+		s->since[s->waiting++] = r->at;
+	}
+	s->waiting = waiting;
+}
+
+static void read_share(struct stock_source *s)
+{
+	struct share_need need = slots_need(s->c, s->share);
+	struct pool_reading r = { .at = clock_now(s->c->clock),
+				  .expected = 1,
+				  .full = READING_UNKNOWN,
+				  .running_full = READING_UNKNOWN,
+				  .inter_token_latency_us = READING_UNKNOWN,
+				  .kv_cache_permille = READING_UNKNOWN };
+
+	r.fresh = need.at && r.at - need.at <= OLD_DECISIONS * s->settings.interval;
+	s->report.trouble = (struct error){ 0 };
+	if (r.fresh) {
+		r.ready = need.ready;
+		r.running = need.wanted < need.ready ? need.wanted : need.ready;
+		int64_t more = need.wanted - r.running;
+		r.running_draining = more < need.leaving ? more : need.leaving;
+		r.waiting = more - r.running_draining;
+		count_pieces(s, &r);
+		count_waiting(s, &r);
+		s->read = r.at;
+	} else {
+		error_set(&s->report.trouble, ERROR_UNAVAILABLE,
+			  "nothing is known of share %s: no pool of the namespace has spec.share.name %s, or one that "
+			  "does was not read yet",
+			  s->settings.pool, s->settings.pool);
+	}
+	source_count_round(&s->report, &r, clock_mono(s->c->clock));
+	s->settings.on_reading(s->settings.user, &r);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct stock_source *s = t->user;
+
+	timer_start(s->c->loop, &s->timer, clock_real(s->c->clock, s->settings.interval), on_timer);
+	read_share(s);
+}
+
+/* --- the source --- */
+
+static void close_source(struct source *base)
+{
+	struct stock_source *s = of(base);
+
+	timer_stop(&s->timer);
+	free(s->since);
+	free(s);
+}
+
+static void set_targets(struct source *base, const struct source_target *targets, size_t count)
+{
+	(void)base;
+	(void)targets;
+	(void)count;
+}
+
+/* Of the node, not of the pod that holds it: stock_in_flight(). */
+static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)
+{
+	(void)base;
+	(void)key;
+	(void)count;
+	(void)age;
+	return false;
+}
+
+static enum engine_sleep sleep_of(const struct source *base, const char *key)
+{
+	(void)base;
+	(void)key;
+	return SLEEP_NONE;
+}
+
+static struct source_report report(const struct source *base)
+{
+	return of(base)->report;
+}
+
+static const struct source_ops ops = { close_source, set_targets, in_flight, sleep_of, report };
+
+struct source *stock_source_open(struct controller *c, size_t pool, const struct source_settings *settings)
+{
+	struct stock_source *s = xnew(struct stock_source);
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	s->base.ops = &ops;
+	s->c = c;
+	s->settings = *settings;
+	s->timer.user = s;
+	snprintf(s->share, sizeof s->share, "%s", c->pools[pool]->key);
+	s->settings.pool = strchr(s->share, '/') ? strchr(s->share, '/') + 1 : spec->name;
+	timer_start(c->loop, &s->timer, clock_real(c->clock, settings->interval), on_timer);
+	return &s->base;
+}
+
+/* --- what engines do on a node --- */
+
+static bool is_shared_engine(const struct controller *c, const struct pod *p)
+{
+	return p->pool >= 0 && !p->is_placeholder && pool_is_in_share(&fleet_of(c)->pools[p->pool]) &&
+	       (p->state == POD_READY || p->state == POD_STARTED);
+}
+
+bool stock_in_flight(const struct controller *c, const struct node *n, struct arena *a, int64_t *count, millis *age)
+{
+	size_t pod_count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &pod_count);
+	bool is_any = false;
+
+	*count = *age = 0;
+	for (size_t i = 0; i < pod_count; i++) {
+		int64_t running;
+		millis old;
+		if (!is_shared_engine(c, pods[i]))
+			continue;
+		if (!pool_signals_in_flight(c, (size_t)pods[i]->pool, pods[i], a, &running, &old))
+			return false;
+		*count += running;
+		*age = old > *age ? old : *age;
+		is_any = true;
+	}
+	return is_any;
+}
+
+/* Requests arrive until routes have followed its label, and are seen by the next reading. */
+static bool may_work(const struct controller *c, const struct pod *p, struct arena *a)
+{
+	size_t pool = (size_t)p->pool;
+	int64_t running = 0;
+	millis age = 0;
+	bool is_known = pool_signals_in_flight(c, pool, p, a, &running, &age);
+
+	if (running > 0)
+		return true;
+	if (p->state != POD_READY || !engine_moves_may(c, pool))
+		return false; /* nobody here routes to it, or away */
+	return p->engine_label == POD_ENGINE_AWAKE ||
+	       (p->engine == POD_ENGINE_FALLING_ASLEEP && is_known &&
+		clock_now(c->clock) - age < p->engine_since + pool_signals_interval(c, pool));
+}
+
+bool stock_serves(const struct controller *c, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_shared_engine(c, pods[i]) && may_work(c, pods[i], &a))
+			return true;
+	return false;
+}
