@@ -79,6 +79,15 @@ static void look_at_slot(struct scene *s, const struct share_view *v, size_t slo
 	LAW(share_host_left(&after, v->members) >= 0);
 }
 
+static bool serves_on_one_that_stays(const struct share_view *v, const struct share_plan *plan, size_t member)
+{
+	for (size_t i = 0; i < v->slot_count; i++)
+		for (size_t k = 0; !v->slots[i].is_leaving && k < v->slots[i].engine_count; k++)
+			if (v->slots[i].engines[k].member == member && plan->is_in_routing[i][k])
+				return true;
+	return false;
+}
+
 static void look_at_routing(struct scene *s, const struct share_view *v, const struct share_plan *plan, size_t slot)
 {
 	const struct share_order *o = &plan->orders[slot];
@@ -87,7 +96,7 @@ static void look_at_routing(struct scene *s, const struct share_view *v, const s
 		if (!plan->is_in_routing[slot][k])
 			continue;
 		LAW(v->slots[slot].engines[k].state == SHARE_AWAKE);
-		LAW(!v->slots[slot].is_leaving);
+		LAW(!v->slots[slot].is_leaving || !serves_on_one_that_stays(v, plan, v->slots[slot].engines[k].member));
 		LAW(o->verb != SHARE_SLEEP || o->engine != k);
 	}
 }
