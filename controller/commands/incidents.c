@@ -31,6 +31,7 @@ static const struct table_column columns[] = {
 	{ .name = "cause" },
 	{ .name = "limit", .is_wide = true },
 	{ .name = "group", .is_wide = true },
+	{ .name = "start_kind", .title = "START", .is_wide = true },
 	{ .name = "start_s", .title = "STARTING", .is_right = true, .is_wide = true },
 	{ .name = "refused_by", .title = "REFUSED", .is_wide = true },
 	{ .name = "refused_group", .title = "BY GROUP", .is_wide = true },
@@ -68,6 +69,8 @@ static void add_limit(struct table *t, enum limit limit)
 static void add_row(const struct history_args *q, const struct incident_found *f, struct table *t, bool for_programs)
 {
 	const struct incident *i = &f->what;
+	const struct incident_tick *worst = incident_worst(i);
+	const char *kind = i->group[0] ? field_enum_name("start_kind", i->start_kind) : NULL;
 	double share = i->started ? (double)i->late / (double)i->started : 1;
 	enum limit limit = incident_limit(i);
 	char raw[32];
@@ -83,14 +86,15 @@ static void add_row(const struct history_args *q, const struct incident_found *f
 	add_cause(t, i, for_programs);
 	add_limit(t, limit);
 	i->group[0] ? table_text(t, i->group) : table_absent(t);
+	kind ? table_text(t, kind) : table_absent(t);
 	i->group[0] ? table_duration(t, i->start_age) : table_absent(t);
 	add_limit(t, i->refused_by);
 	i->refused_group[0] ? table_text(t, i->refused_group) : table_absent(t);
 	table_count(t, i->given_up);
-	table_count(t, i->ready);
-	table_count(t, i->on_its_way);
-	add_time(t, q, i->worst_at, for_programs);
-	snprintf(raw, sizeof raw, "%" PRId64, i->worst_tick); /* to be typed: without commas */
+	table_count(t, worst->ready);
+	table_count(t, worst->on_its_way);
+	add_time(t, q, worst->at, for_programs);
+	snprintf(raw, sizeof raw, "%" PRId64, worst->tick); /* to be typed: without commas */
 	table_value(t, raw, raw);
 }
 
@@ -101,7 +105,7 @@ static void print_next(const struct history_args *q, const struct incident_found
 	size_t pools;
 	const char *pool = history_pools(q->history, &pools)[last->pool].name;
 
-	history_args_print_time(q, last->what.worst_at, false, &at);
+	history_args_print_time(q, incident_worst(&last->what)->at, false, &at);
 	printf("\nThe worst of the last one: %s explain%s%s --at '%s'%s", command_program(),
 	       pools > 1 ? " --pool " : "", pools > 1 ? pool : "", at.text, q->is_utc ? " --utc" : "");
 	if (strcmp(q->db, "history.db") != 0)

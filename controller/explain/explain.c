@@ -450,11 +450,17 @@ const char *explain_headline(const struct explained *x, struct arena *a)
 /* What took its time, and what came before it. */
 static void tell_start(const struct incident *i, struct buf *out)
 {
+	static const char *const tiers[START_KIND_COUNT] = {
+		[START_COLD] = "cold start", [START_WAKE] = "standby wake", [START_REFILL] = "standby refill",
+		[START_RECLAIM] = "reclaim", [START_PLACE] = "pod start",   [START_ROUSE] = "engine wake",
+	};
 	bool is_elsewhere = strcmp(i->refused_group, i->group) != 0;
+	bool is_known = i->group[0] && (size_t)i->start_kind < START_KIND_COUNT;
 
-	buf_text(out, "cold start");
-	if (i->group[0])
-		buf_printf(out, " of %s in %s", human_duration(i->start_age).text, i->group);
+	if (is_known)
+		buf_printf(out, "%s of %s in %s", tiers[i->start_kind], human_duration(i->start_age).text, i->group);
+	else
+		buf_text(out, "capacity on its way");
 	if (i->refused_by == LIMIT_NONE)
 		return;
 	buf_text(out, i->refused_by == LIMIT_QUOTA	   ? " after a lack of quota"
@@ -468,7 +474,6 @@ void explain_incident(const struct incident *i, struct buf *out)
 {
 	static const char *const words[] = {
 		[LATE_BURST] = "demand beyond headroom",
-		[LATE_COLD_START] = "cold start",
 		[LATE_STOCKOUT] = "stock-out",
 		[LATE_QUOTA] = "no quota",
 		[LATE_MAX] = "held by max",
@@ -480,7 +485,7 @@ void explain_incident(const struct incident *i, struct buf *out)
 	enum late_cause cause = incident_cause(i);
 	bool is_refusal = cause == LATE_STOCKOUT || cause == LATE_QUOTA, has_start = i->group[0] != '\0';
 
-	if (cause == LATE_COLD_START || (is_refusal && has_start)) {
+	if (cause == LATE_STARTING || (is_refusal && has_start)) {
 		tell_start(i, out);
 	} else {
 		buf_text(out, words[cause]);

@@ -175,7 +175,7 @@ static enum late_cause cause_of_limit(int64_t limit)
 	case LIMIT_PAUSED:
 		return LATE_NOT_ACTING;
 	case LIMIT_SHARE:
-		return LATE_COLD_START;
+		return LATE_STARTING;
 	case LIMIT_NONE:
 	case LIMIT_MIN:
 	case LIMIT_COOLDOWN:
@@ -191,15 +191,26 @@ static enum late_cause cause_of_limit(int64_t limit)
 	return LATE_BURST;
 }
 
-/* What the pool says of itself, else a group that had none to give, else what is on its way. */
-static enum late_cause cause_of(const struct pool_plan *p)
+/* Also what has come just now: requests that waited for it start then. */
+static bool waited_for_start(const struct pool_snapshot *in, const struct pool_plan *p)
+{
+	if (told(p->decision.on_the_way) > 0)
+		return true;
+	for (size_t i = 0; i < in->event_count; i++)
+		if (in->events[i].what == EVENT_SERVING && in->events[i].kind != START_REFILL)
+			return true;
+	return false;
+}
+
+/* What the pool says of itself, else a group that had none to give, else a start. */
+static enum late_cause cause_of(const struct pool_snapshot *in, const struct pool_plan *p)
 {
 	enum late_cause cause = cause_of_limit(p->decision.held_by);
 
 	for (size_t i = 0; i < p->group_count && cause == LATE_BURST; i++)
 		if (limit_is_refusal((enum limit)p->groups[i].held_by))
 			cause = cause_of_limit(p->groups[i].held_by);
-	return cause == LATE_BURST && told(p->decision.on_the_way) > 0 ? LATE_COLD_START : cause;
+	return cause == LATE_BURST && waited_for_start(in, p) ? LATE_STARTING : cause;
 }
 
 static void add_requests(struct cost_sums *sums, const struct cost_tick *t)
@@ -213,7 +224,7 @@ static void add_requests(struct cost_sums *sums, const struct cost_tick *t)
 	sums->arrived += r->arrived;
 	sums->started += r->started;
 	sums->late += r->late;
-	sums->late_by[cause_of(t->plan)] += r->late;
+	sums->late_by[cause_of(in, t->plan)] += r->late;
 	for (size_t i = 0; i < in->scrape_count; i++) {
 		sums->completed += told(in->scrapes[i].completed);
 		sums->prompt_tokens += told(in->scrapes[i].prompt_tokens);
@@ -308,8 +319,8 @@ const char *gpu_state_name(enum gpu_state state)
 
 const char *late_cause_name(enum late_cause cause)
 {
-	static const char *const names[LATE_CAUSE_COUNT] = { "burst",  "cold-start", "stock-out", "quota",     "max",
-							     "budget", "rate",	     "stale",	  "not-acting" };
+	static const char *const names[LATE_CAUSE_COUNT] = { "burst",  "starting", "stock-out", "quota",     "max",
+							     "budget", "rate",	   "stale",	"not-acting" };
 
 	return names[cause];
 }

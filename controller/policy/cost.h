@@ -22,8 +22,8 @@ enum { GPU_BILLED_STATES = GPU_STANDBY };
 
 /* Why requests were late: the limit that held the pool in that tick, or what it waited for. */
 enum late_cause {
-	LATE_BURST,	 /* nothing held the pool and nothing was on its way: more came than headroom covers */
-	LATE_COLD_START, /* capacity was asked for and did not serve yet */
+	LATE_BURST,    /* nothing held the pool and nothing was on its way: more came than headroom covers */
+	LATE_STARTING, /* capacity of any tier was asked for and did not serve yet */
 	LATE_STOCKOUT,
 	LATE_QUOTA,
 	LATE_MAX,
@@ -78,4 +78,4 @@ int64_t cost_per_request(const struct cost_sums *s);
 void cost_spread(int64_t total, const int64_t *weights, size_t count, int64_t *out);
 
 const char *gpu_state_name(enum gpu_state state);   /* "idle" */
-const char *late_cause_name(enum late_cause cause); /* "cold-start" */
+const char *late_cause_name(enum late_cause cause); /* "stock-out" */

@@ -31,16 +31,38 @@ static void keep_name(char to[INCIDENT_GROUP], const struct fleet_spec *fleet, c
 	to[len] = '\0';
 }
 
-static void note_start(struct incident *i, const struct snapshot *s, size_t pool)
+struct start_seen {
+	int64_t group, kind;
+	millis age;
+};
+
+/* What is refilled is stopped again, and was not waited for. */
+static void note_start(struct incident *i, const struct fleet_spec *fleet, const struct pool_spec *spec,
+		       struct start_seen start)
+{
+	if (start.kind == START_REFILL || start.group < 0 || (size_t)start.group >= spec->group_count ||
+	    start.age <= i->start_age)
+		return;
+	keep_name(i->group, fleet, spec, (size_t)start.group);
+	i->start_age = start.age;
+	i->start_kind = (enum start_kind)start.kind;
+}
+
+static void note_starts(struct incident *i, const struct snapshot *s, size_t pool)
 {
 	const struct pool_snapshot *in = &s->pools[pool];
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 
-	if (!in->start_count || in->starts[0].group < 0 || (size_t)in->starts[0].group >= spec->group_count ||
-	    s->now - in->starts[0].asked_at <= i->start_age)
-		return;
-	keep_name(i->group, s->fleet, spec, (size_t)in->starts[0].group);
-	i->start_age = s->now - in->starts[0].asked_at;
+	for (size_t k = 0; k < in->start_count; k++) {
+		const struct start_input *start = &in->starts[k];
+		note_start(i, s->fleet, spec,
+			   (struct start_seen){ start->group, start->kind, s->now - start->asked_at });
+	}
+	for (size_t k = 0; k < in->event_count; k++) {
+		const struct event_input *ev = &in->events[k];
+		if (ev->what == EVENT_SERVING)
+			note_start(i, s->fleet, spec, (struct start_seen){ ev->group, ev->kind, ev->value });
+	}
 }
 
 static void note_refusal(struct incident *i, const struct fleet_spec *fleet, const struct pool_spec *spec,
@@ -82,6 +104,21 @@ static void add_sums(struct incident *i, const struct cost_sums *sums, const str
 		i->longest_wait = wait;
 }
 
+static void note_worst(struct incident *i, const struct snapshot *s, const struct cost_sums *sums,
+		       const struct pool_decision *d)
+{
+	millis wait = queue_wait(d);
+	const struct incident_tick t = { s->tick,  sums->late,	 s->now, wait == ABSENT ? INT64_MAX : wait,
+					 d->ready, d->on_the_way };
+
+	for (size_t c = 0; c < LATE_CAUSE_COUNT; c++) {
+		struct incident_tick *worst = &i->worst[c];
+		bool is_worse = t.wait > worst->wait || (t.wait == worst->wait && t.late > worst->late);
+		if (sums->late_by[c] && (!worst->late || is_worse))
+			*worst = t;
+	}
+}
+
 bool incident_add_tick(struct incident_fold *f, const struct snapshot *s, size_t pool, const struct pool_plan *plan,
 		       struct incident *ended)
 {
@@ -99,16 +136,10 @@ bool incident_add_tick(struct incident_fold *f, const struct snapshot *s, size_t
 	i->to = s->now;
 	i->allowed_ppm = s->fleet->pools[pool].objective_late_ppm;
 	add_sums(i, &sums, &plan->decision);
-	note_start(i, s, pool);
+	note_worst(i, s, &sums, &plan->decision);
+	note_starts(i, s, pool);
 	note_refusal(i, s->fleet, &s->fleet->pools[pool], plan);
 	note_given_up(i, s->fleet, &s->fleet->pools[pool], &s->pools[pool]);
-	if (sums.late > i->worst_late) {
-		i->worst_late = sums.late;
-		i->worst_tick = s->tick;
-		i->worst_at = s->now;
-		i->ready = plan->decision.ready;
-		i->on_its_way = plan->decision.on_the_way;
-	}
 	return has_ended;
 }
 
@@ -125,6 +156,11 @@ static size_t largest(const int64_t *counts, size_t n)
 enum late_cause incident_cause(const struct incident *i)
 {
 	return (enum late_cause)largest(i->late_by, LATE_CAUSE_COUNT);
+}
+
+const struct incident_tick *incident_worst(const struct incident *i)
+{
+	return &i->worst[incident_cause(i)];
 }
 
 enum limit incident_limit(const struct incident *i)

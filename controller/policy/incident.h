@@ -10,20 +10,26 @@
 
 enum { INCIDENT_GROUP = 64 }; /* bytes of a node group's name that are kept */
 
+/* The tick to look at: the longest wait of all with late requests for one cause, not the most that started late. Those
+   are of the recovery, when what waited starts at once. */
+struct incident_tick {
+	int64_t tick, late;
+	millis at, wait;	   /* INT64_MAX: without end, because nothing was hot */
+	int64_t ready, on_its_way; /* replicas then */
+};
+
 struct incident {
 	millis from, to; /* begin of the first tick with late requests, end of the last */
 	int64_t late, started, allowed_ppm;
 	int64_t late_by[LATE_CAUSE_COUNT], late_at_limit[LIMIT_COUNT];
 	millis longest_wait; /* that a queue would have had at the hot replicas of its time */
 
-	/* the tick with the most late requests */
-	int64_t worst_tick, worst_late;
-	millis worst_at;
-	int64_t ready, on_its_way; /* replicas then */
+	struct incident_tick worst[LATE_CAUSE_COUNT]; /* late 0: none of that cause */
 
-	/* the start that was longest on its way in a tick with late requests; "" and 0: none was */
+	/* the start that was longest on its way in a tick with late requests, or came in it; "" and 0: none */
 	char group[INCIDENT_GROUP];
 	millis start_age;
+	enum start_kind start_kind;
 
 	/* the first group that had no machines to give in a tick with late requests, and why, as limit_is_refusal()
 	   has it; "" and LIMIT_NONE: all had some */
@@ -47,5 +53,7 @@ bool incident_end(struct incident_fold *f, struct incident *ended) MUST_USE;
 
 /* What most of its requests were late by. */
 enum late_cause incident_cause(const struct incident *i);
+/* Where that shows best. */
+const struct incident_tick *incident_worst(const struct incident *i);
 /* What held the pool while most were late; LIMIT_NONE: nothing. */
 enum limit incident_limit(const struct incident *i);

@@ -14,7 +14,7 @@ static const char *cause_text(enum late_cause cause)
 {
 	static const char *const texts[LATE_CAUSE_COUNT] = {
 		[LATE_BURST] = "more came at once than the headroom covered",
-		[LATE_COLD_START] = "capacity was asked for and did not serve yet",
+		[LATE_STARTING] = "capacity was asked for and did not serve yet",
 		[LATE_STOCKOUT] = "the cloud had none",
 		[LATE_QUOTA] = "the cloud account may not have more",
 		[LATE_MAX] = "the manifest's largest size or headroom was reached",

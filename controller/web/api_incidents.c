@@ -9,7 +9,9 @@ static const millis LONGEST = 31 * DAY, USUAL = 7 * DAY;
 
 struct incident_view {
 	const char *namespace, *pool, *cause, *words, *limit, *refused_by;
+	const char *start_kind;
 	struct incident is;
+	struct incident_tick worst;
 };
 static const struct record_member incident_members[] = {
 	{ "namespace", RECORD_TEXT(incident_view, namespace), .help = "of the pool" },
@@ -25,6 +27,8 @@ static const struct record_member incident_members[] = {
 	{ "limit", RECORD_TEXT(incident_view, limit), .may_be_null = true, .help = "that held the pool then" },
 	{ "group", RECORD_CHARS(incident_view, is.group), .empty_is_null = true,
 	  .help = "node group of the start that was longest on its way" },
+	{ "startKind", RECORD_TEXT(incident_view, start_kind), .may_be_null = true,
+	  .help = "what it was: cold, wake, reclaim, place or rouse" },
 	{ "startSeconds", RECORD_NUMBER(incident_view, is.start_age, 3), .empty_is_null = true,
 	  .help = "how long that was on its way" },
 	{ "refusedGroup", RECORD_CHARS(incident_view, is.refused_group), .empty_is_null = true,
@@ -35,10 +39,11 @@ static const struct record_member incident_members[] = {
 	  .help = "replicas whose start passed its deadline meanwhile" },
 	{ "givenUpGroup", RECORD_CHARS(incident_view, is.given_up_group), .empty_is_null = true,
 	  .help = "node group of the last of them" },
-	{ "worstTick", RECORD_COUNT(incident_view, is.worst_tick), .help = "the decision with most late requests" },
-	{ "worstAt", RECORD_TIME(incident_view, is.worst_at), .help = "its end" },
-	{ "hot", RECORD_COUNT(incident_view, is.ready), .help = "replicas then" },
-	{ "starting", RECORD_COUNT(incident_view, is.on_its_way), .help = "replicas on their way then" },
+	{ "worstTick", RECORD_COUNT(incident_view, worst.tick),
+	  .help = "the decision while requests waited longest for that cause" },
+	{ "worstAt", RECORD_TIME(incident_view, worst.at), .help = "its end" },
+	{ "hot", RECORD_COUNT(incident_view, worst.ready), .help = "replicas then" },
+	{ "starting", RECORD_COUNT(incident_view, worst.on_its_way), .help = "replicas on their way then" },
 };
 const struct record_shape api_incident_shape = RECORD_SHAPE("Incident", incident_view, incident_members);
 
@@ -59,7 +64,11 @@ static struct incident_view view(struct api_call *c, const struct incident_found
 				       .words = arena_strdup(&c->arena, words.text, words.len),
 				       .limit = name_or_null(incident_limit(&f->what)),
 				       .refused_by = name_or_null(f->what.refused_by),
-				       .is = f->what };
+				       .start_kind = f->what.group[0]
+							     ? field_enum_name("start_kind", f->what.start_kind)
+							     : NULL,
+				       .is = f->what,
+				       .worst = *incident_worst(&f->what) };
 }
 
 bool api_incidents(struct api_call *c, const struct incident_question *q, size_t most, struct record_items *items,

@@ -171,7 +171,7 @@ found 'incidents: fit 80 columns' 0 '^chat +2024-01-01 01:0.* cold start of [0-9
 	'preheat incidents --utc --db out --from +5m >o; ! grep -E ".{81}" o; cat o'
 found 'incidents: what to ask next explains' 0 '^chat, 2024-01-01 01:' "$burst" \
 	'eval "preheat $(preheat incidents --utc --db out --from +5m | sed -n "s/.*: [^ ]*preheat explain/explain/p")"'
-found 'incidents: programs read them' 0 '^cold-start$' "$burst" \
+found 'incidents: programs read them' 0 '^starting$' "$burst" \
 	'preheat incidents --db out --from +5m -o json | python3 -c "import json, sys; print(json.load(sys.stdin)[0][\"cause\"])"'
 found 'incidents: none' 0 'No incidents: ' "$copied" 'preheat incidents --from -1m'
 refused 'incidents: no such pool' 2 'nobody' "$copied" 'preheat incidents --pool nobody'

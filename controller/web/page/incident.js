@@ -102,7 +102,7 @@ export function open(host, parts, overview) {
 		fill(decisions.body, all.length ? el("div", { class: "told" }, logHead(), list) : el("div", { class: "log-end" }, emptiness("Nothing changed meanwhile.")),
 			left > 0 ? el("p", { class: "log-end" }, el("a", { href: link(["decisions"], { from: iso(start - before), to: iso(end), pool: `${namespace}/${name}` }) }, `${plural(left, "later change")} in the log`)) : null);
 		fill(more.body, el("ul", { class: "go-on" },
-			el("li", null, "Most were late under ", worst, "."),
+			el("li", null, "Requests waited longest under ", worst, "."),
 			el("li", null, el("a", { href: link(["what-if"], { from: iso(start - 86400), to: iso(Date.parse(i.to) / 1000 + after), pool: `${namespace}/${name}` }) }, "What would have prevented it"), ": decide that day once more with other settings.")),
 		explainBox({ tick: i.worstTick, pool: name }, overview));
 	}

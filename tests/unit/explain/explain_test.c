@@ -345,20 +345,26 @@ static void json_holds_every_field(void **state)
 	buf_release(&json);
 }
 
-static void a_cold_start_is_told_with_what_came_before(void **state)
+static void a_start_is_told_with_what_came_before(void **state)
 {
 	static const struct {
 		const char *refused, *given_up, *text;
 		enum limit by;
 		enum late_cause cause;
+		enum start_kind kind;
 	} cases[] = {
-		{ "", "", "cold start of 6m40s in g5-od", LIMIT_NONE, LATE_COLD_START },
-		{ "g5-od", "", "cold start of 6m40s in g5-od after a stock-out", LIMIT_STOCKOUT, LATE_COLD_START },
-		{ "spot", "", "cold start of 6m40s in g5-od after a stock-out in spot", LIMIT_STOCKOUT, LATE_STOCKOUT },
-		{ "spot", "", "cold start of 6m40s in g5-od after a lack of quota in spot", LIMIT_QUOTA, LATE_QUOTA },
-		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE,
-		  LATE_COLD_START },
-		{ "", "", "held by max", LIMIT_NONE, LATE_MAX },
+		{ "", "", "cold start of 6m40s in g5-od", LIMIT_NONE, LATE_STARTING, START_COLD },
+		{ "", "", "standby wake of 6m40s in g5-od", LIMIT_NONE, LATE_STARTING, START_WAKE },
+		{ "", "", "reclaim of 6m40s in g5-od", LIMIT_NONE, LATE_STARTING, START_RECLAIM },
+		{ "g5-od", "", "cold start of 6m40s in g5-od after a stock-out", LIMIT_STOCKOUT, LATE_STARTING,
+		  START_COLD },
+		{ "spot", "", "cold start of 6m40s in g5-od after a stock-out in spot", LIMIT_STOCKOUT, LATE_STOCKOUT,
+		  START_COLD },
+		{ "spot", "", "cold start of 6m40s in g5-od after a lack of quota in spot", LIMIT_QUOTA, LATE_QUOTA,
+		  START_COLD },
+		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE, LATE_STARTING,
+		  START_COLD },
+		{ "", "", "held by max", LIMIT_NONE, LATE_MAX, START_COLD },
 	};
 
 	(void)state;
@@ -367,6 +373,7 @@ static void a_cold_start_is_told_with_what_came_before(void **state)
 		struct incident is = { .late = 9,
 				       .group = "g5-od",
 				       .start_age = 400 * SECOND,
+				       .start_kind = cases[i].kind,
 				       .refused_by = cases[i].by,
 				       .given_up = *cases[i].given_up ? 2 : 0 };
 
@@ -389,7 +396,7 @@ static void incidents_have_their_causes(void **state)
 		explain_incident(&i, &text);
 		assert_true(text.len > 0 && text.len < 40);
 		assert_int_equal(strstr(text.text, "spot") != NULL,
-				 cause == LATE_COLD_START || cause == LATE_STOCKOUT || cause == LATE_QUOTA);
+				 cause == LATE_STARTING || cause == LATE_STOCKOUT || cause == LATE_QUOTA);
 	}
 }
 
@@ -427,7 +434,7 @@ static void the_default_pool_is_told_in_its_words(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cold_start_is_told_with_what_came_before),
+		cmocka_unit_test(a_start_is_told_with_what_came_before),
 		cmocka_unit_test(incidents_have_their_causes),
 		cmocka_unit_test(a_decision_is_told_in_sentences),
 		cmocka_unit_test(moves_of_engines_are_told),

@@ -104,16 +104,90 @@ static void the_worst_tick_and_the_longest_start_are_kept(void **state)
 	finish(&l);
 	assert_int_equal(l.count, 1);
 	const struct incident *i = &l.ended[0];
-	assert_int_equal(i->worst_tick, 2);
-	assert_int_equal(i->worst_late, 80);
-	assert_int_equal(i->worst_at, begin + 2 * tick_length);
+	assert_int_equal(incident_worst(i)->tick, 2);
+	assert_int_equal(incident_worst(i)->late, 80);
+	assert_int_equal(incident_worst(i)->at, begin + 2 * tick_length);
 	assert_string_equal(i->group, "g5-od");
 	assert_int_equal(i->start_age, 5 * MINUTE + 2 * tick_length);
 	assert_int_equal(i->longest_wait, 40 * SECOND);
-	assert_int_equal(incident_cause(i), LATE_COLD_START);
+	assert_int_equal(incident_cause(i), LATE_STARTING);
 	assert_int_equal(incident_limit(i), LIMIT_NONE);
 	assert_int_equal(i->late_by[LATE_MAX], 20);
 	assert_int_equal(i->late_at_limit[LIMIT_MAX], 20);
+}
+
+/* One tick with late requests: how much work waits at its end, with so many hot replicas. */
+static void queued(struct lived *l, int64_t n, int64_t late, millis backlog, int64_t ready,
+		   const struct start_input *start, const struct event_input *came)
+{
+	const struct group_input group = { 0 };
+	struct group_decision decided = { 0 };
+	const struct pool_plan plan = { .groups = &decided,
+					.group_count = 1,
+					.decision = { .started = 100,
+						      .late = late,
+						      .ready = ready,
+						      .waiting_now = backlog / 1000,
+						      .on_the_way = start ? start->count : 0,
+						      .backlog_ms = backlog } };
+	const struct pool_snapshot in = { .groups = &group,
+					  .group_count = 1,
+					  .starts = start,
+					  .start_count = start != NULL,
+					  .events = came,
+					  .event_count = came != NULL };
+	const struct snapshot s = { n, begin + n * tick_length, tick_length, &l->fleet, &in };
+
+	if (incident_add_tick(&l->fold, &s, 0, &plan, &l->ended[l->count]))
+		l->count++;
+}
+
+/* What waited starts late at once when capacity has come: the most late are of a tick in which all is well again. */
+static void the_worst_tick_is_of_the_shortage(void **state)
+{
+	(void)state;
+	const struct start_input wake = { .group = 0, .kind = START_WAKE, .asked_at = begin, .count = 3 };
+	const struct event_input came = { .what = EVENT_SERVING, .kind = START_WAKE, .value = 70 * SECOND, .count = 3 };
+	struct lived l;
+
+	live(&l);
+	queued(&l, 1, 10, 20 * SECOND, 2, &wake, NULL);
+	queued(&l, 2, 20, 60 * SECOND, 2, &wake, NULL);
+	queued(&l, 3, 20, 90 * SECOND, 2, &wake, NULL);
+	queued(&l, 4, 90, 40 * SECOND, 5, NULL, &came);
+	queued(&l, 5, 40, 0, 5, NULL, NULL);
+	finish(&l);
+	const struct incident *i = &l.ended[0];
+	assert_int_equal(l.count, 1);
+	assert_int_equal(incident_cause(i), LATE_STARTING);
+	assert_int_equal(i->late_by[LATE_STARTING], 140);
+	assert_int_equal(incident_worst(i)->tick, 3);
+	assert_int_equal(incident_worst(i)->wait, 45 * SECOND);
+	assert_int_equal(incident_worst(i)->ready, 2);
+	assert_int_equal(incident_worst(i)->on_its_way, 3);
+	assert_int_equal(i->start_kind, START_WAKE);
+	assert_int_equal(i->start_age, 70 * SECOND);
+}
+
+/* Whatever waited longest for another reason; and a queue before nobody waits longest of all. */
+static void the_worst_tick_shows_the_cause(void **state)
+{
+	(void)state;
+	const struct start_input cold = { .group = 0, .kind = START_COLD, .asked_at = begin, .count = 1 };
+	const struct start_input refill = { .group = 0, .kind = START_REFILL, .asked_at = begin - HOUR, .count = 1 };
+	struct lived l;
+
+	live(&l);
+	queued(&l, 1, 60, 20 * SECOND, 2, &cold, NULL);
+	queued(&l, 2, 50, 9 * SECOND, 0, &cold, NULL);
+	queued(&l, 3, 90, 80 * SECOND, 2, NULL, NULL);
+	finish(&l);
+	assert_int_equal(incident_cause(&l.ended[0]), LATE_STARTING);
+	assert_int_equal(incident_worst(&l.ended[0])->tick, 2);
+	assert_int_equal(l.ended[0].start_kind, START_COLD);
+	queued(&l, 99, 90, 80 * SECOND, 2, &refill, NULL);
+	finish(&l);
+	assert_string_equal(l.ended[1].group, ""); /* what is stopped again was not waited for */
 }
 
 /* In ticks with late requests; the first refusal stays. */
@@ -160,6 +234,8 @@ int main(void)
 		cmocka_unit_test(calm_tells_them_apart),
 		cmocka_unit_test(what_is_allowed_is_none),
 		cmocka_unit_test(the_worst_tick_and_the_longest_start_are_kept),
+		cmocka_unit_test(the_worst_tick_is_of_the_shortage),
+		cmocka_unit_test(the_worst_tick_shows_the_cause),
 		cmocka_unit_test(refusals_and_what_was_given_up_are_kept),
 	};
 

@@ -152,7 +152,7 @@ static const char *const expected[] = {
 	"preheat_gpu_seconds_total{namespace=\"llm\",pool=\"chat\",state=\"idle\"} 90.5",
 	"preheat_gpu_seconds_total{namespace=\"llm\",pool=\"chat\",state=\"lent\"} 0",
 	"preheat_tokens_total{namespace=\"llm\",pool=\"chat\",kind=\"prompt\"} 1200",
-	"preheat_late_requests_total{namespace=\"llm\",pool=\"chat\",cause=\"cold-start\"} 5",
+	"preheat_late_requests_total{namespace=\"llm\",pool=\"chat\",cause=\"starting\"} 5",
 	"preheat_cost_label_dollars_total{namespace=\"llm\",pool=\"chat\",cost_center=\"ml "
 	"\\\"1\\\"\",product=\"unlabelled\","
 	"environment=\"prod\",workload_type=\"unlabelled\"} 0.25",
@@ -180,7 +180,7 @@ static void fill_costs(struct shown *s)
 	s->cost = (struct cost_sums){ .gpu_ms = { [GPU_IDLE] = 90500, [GPU_SERVING] = 3600000 },
 				      .dollars = { [GPU_IDLE] = 12345, [GPU_STANDBY] = 7 },
 				      .prompt_tokens = 1200,
-				      .late_by = { [LATE_COLD_START] = 5 } };
+				      .late_by = { [LATE_STARTING] = 5 } };
 	s->label_costs[0] =
 		(struct published_label_cost){ { COST_BY_PODS, { "ml \"1\"", "", "prod", "" } }, 1500, 250000 };
 	s->label_costs[1] = (struct published_label_cost){ { COST_NO_POD, { "", "", "", "" } }, 1, 2 };
