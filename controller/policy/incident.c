@@ -34,18 +34,21 @@ static void keep_name(char to[INCIDENT_GROUP], const struct fleet_spec *fleet, c
 struct start_seen {
 	int64_t group, kind;
 	millis age;
+	bool has_come;
 };
 
-/* What is refilled is stopped again, and was not waited for. */
+/* What came goes before what was on its way and may have been cancelled. What is refilled is stopped again, and was not
+ * waited for. */
 static void note_start(struct incident *i, const struct fleet_spec *fleet, const struct pool_spec *spec,
 		       struct start_seen start)
 {
 	if (start.kind == START_REFILL || start.group < 0 || (size_t)start.group >= spec->group_count ||
-	    start.age <= i->start_age)
+	    start.has_come < i->start_has_come || (start.has_come == i->start_has_come && start.age <= i->start_age))
 		return;
 	keep_name(i->group, fleet, spec, (size_t)start.group);
 	i->start_age = start.age;
 	i->start_kind = (enum start_kind)start.kind;
+	i->start_has_come = start.has_come;
 }
 
 static void note_starts(struct incident *i, const struct snapshot *s, size_t pool)
@@ -56,12 +59,12 @@ static void note_starts(struct incident *i, const struct snapshot *s, size_t poo
 	for (size_t k = 0; k < in->start_count; k++) {
 		const struct start_input *start = &in->starts[k];
 		note_start(i, s->fleet, spec,
-			   (struct start_seen){ start->group, start->kind, s->now - start->asked_at });
+			   (struct start_seen){ start->group, start->kind, s->now - start->asked_at, false });
 	}
 	for (size_t k = 0; k < in->event_count; k++) {
 		const struct event_input *ev = &in->events[k];
 		if (ev->what == EVENT_SERVING)
-			note_start(i, s->fleet, spec, (struct start_seen){ ev->group, ev->kind, ev->value });
+			note_start(i, s->fleet, spec, (struct start_seen){ ev->group, ev->kind, ev->value, true });
 	}
 }
 

@@ -26,10 +26,12 @@ struct incident {
 
 	struct incident_tick worst[LATE_CAUSE_COUNT]; /* late 0: none of that cause */
 
-	/* the start that was longest on its way in a tick with late requests, or came in it; "" and 0: none */
+	/* of the starts that came in a tick with late requests the longest, else that which was longest on its way in
+	   one; "" and 0: none */
 	char group[INCIDENT_GROUP];
 	millis start_age;
 	enum start_kind start_kind;
+	bool start_has_come;
 
 	/* the first group that had no machines to give in a tick with late requests, and why, as limit_is_refusal()
 	   has it; "" and LIMIT_NONE: all had some */

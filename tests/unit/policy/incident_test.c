@@ -147,13 +147,14 @@ static void the_worst_tick_is_of_the_shortage(void **state)
 {
 	(void)state;
 	const struct start_input wake = { .group = 0, .kind = START_WAKE, .asked_at = begin, .count = 3 };
+	const struct start_input cold = { .group = 0, .kind = START_COLD, .asked_at = begin - MINUTE, .count = 3 };
 	const struct event_input came = { .what = EVENT_SERVING, .kind = START_WAKE, .value = 70 * SECOND, .count = 3 };
 	struct lived l;
 
 	live(&l);
 	queued(&l, 1, 10, 20 * SECOND, 2, &wake, NULL);
 	queued(&l, 2, 20, 60 * SECOND, 2, &wake, NULL);
-	queued(&l, 3, 20, 90 * SECOND, 2, &wake, NULL);
+	queued(&l, 3, 20, 90 * SECOND, 2, &cold, NULL); /* cancelled once the other has come */
 	queued(&l, 4, 90, 40 * SECOND, 5, NULL, &came);
 	queued(&l, 5, 40, 0, 5, NULL, NULL);
 	finish(&l);
@@ -167,6 +168,7 @@ static void the_worst_tick_is_of_the_shortage(void **state)
 	assert_int_equal(incident_worst(i)->on_its_way, 3);
 	assert_int_equal(i->start_kind, START_WAKE);
 	assert_int_equal(i->start_age, 70 * SECOND);
+	assert_true(i->start_has_come);
 }
 
 /* Whatever waited longest for another reason; and a queue before nobody waits longest of all. */
