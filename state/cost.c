@@ -23,6 +23,9 @@ void history_cost(struct history *h, millis at, size_t place, enum pool_class cl
 	struct fleet_place *p = &h->places[place];
 	struct cost_hour *items = (void *)h->costs.text, entry = { hour_of(at), p->pool, class, *tick };
 
+	p->metered_gpu_ms += cost_billed_gpu_ms(tick);
+	p->metered_dollars += cost_micro_dollars(tick);
+	p->is_metered = true;
 	if (p->cost && items[p->cost - 1].hour == entry.hour) {
 		cost_add(&items[p->cost - 1].sums, tick);
 		return;
@@ -80,6 +83,8 @@ void history_forget_costs(struct history *h)
 	arena_clear(&h->cost_texts);
 	for (size_t i = 0; i < h->place_count; i++) {
 		h->places[i].cost = h->places[i].label = 0;
+		h->places[i].metered_gpu_ms = h->places[i].metered_dollars = 0;
+		h->places[i].is_metered = false;
 		memset(h->places[i].level, 0, sizeof h->places[i].level);
 	}
 }

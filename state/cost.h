@@ -8,7 +8,8 @@
 
 /* --- writing: call before history_append() of the same tick; on disk when that is, gone when that fails --- */
 
-/* One pool's tick; `place` as in the fleet in force. Belongs to the hour in which it ends. */
+/* One pool's tick; `place` as in the fleet in force. Belongs to the hour in which it ends. Its levels have the same GPU
+ * time and dollars. */
 void history_cost(struct history *h, millis at, size_t place, enum pool_class class, const struct cost_sums *tick);
 
 /* What stands behind a part of the bill. */

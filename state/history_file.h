@@ -24,6 +24,10 @@ struct fleet_place {
 	 * than the index, 0: none. */
 	size_t cost, label, level[LEVEL_WIDTH_COUNT];
 	struct group_places groups;
+
+	/* What the tick to come costs by its meter, for its levels: costs and levels are one sum. */
+	int64_t metered_gpu_ms, metered_dollars;
+	bool is_metered;
 };
 
 /* Where reading or writing of one pool stands: the parts of `tick`. */

@@ -132,13 +132,23 @@ static struct pending *find_pending(struct history *h, struct fleet_place *p, co
 
 void history_note_level(struct history *h, const struct snapshot *s, const struct plan *p, size_t place)
 {
+	struct fleet_place *of = &h->places[place];
+	struct level_sums tick = { 0 };
+
+	level_add_tick(&tick, &s->pools[place], &p->pools[place], s->interval);
+	if (of->is_metered) {
+		tick.gpu_ms = of->metered_gpu_ms;
+		tick.micro_dollars = of->metered_dollars;
+		keep_sane(&tick);
+	}
+	of->metered_gpu_ms = of->metered_dollars = 0;
+	of->is_metered = false;
 	for (int width = 0; width < LEVEL_WIDTH_COUNT; width++) {
 		const struct pending like = { .number = (s->now - 1) / level_millis((enum level_width)width),
-					      .pool = h->places[place].pool,
+					      .pool = of->pool,
 					      .width = (enum level_width)width };
 
-		level_add_tick(&find_pending(h, &h->places[place], &like)->sums, &s->pools[place], &p->pools[place],
-			       s->interval);
+		level_add(&find_pending(h, of, &like)->sums, &tick);
 	}
 }
 

@@ -19,7 +19,7 @@ enum { LEVEL_FIELDS = sizeof(struct level_sums) / sizeof(int64_t) };
 enum level_width { LEVEL_FIVE_MINUTES, LEVEL_HOUR, LEVEL_WIDTH_COUNT };
 millis level_millis(enum level_width width);
 
-/* Adds one tick of one pool. */
+/* Adds one tick of one pool; GPU time and dollars by what the decision says, where no meter is (history_cost()). */
 void level_add_tick(struct level_sums *sums, const struct pool_snapshot *s, const struct pool_plan *p, millis interval);
 void level_add(struct level_sums *to, const struct level_sums *more);
 

@@ -1,5 +1,6 @@
 /* Levels and lead times beside the ticks: the same as adding the ticks up, whatever was committed when, copied or
  * dropped. */
+#include "state/cost.h"
 #include "state/lead_time.h"
 #include "state/level.h"
 #include "state/replica.h"
@@ -51,6 +52,43 @@ static void rows_are_what_their_ticks_add_up_to(void **state)
 		assert_int_equal(check(h, 700, LEVEL_HOUR), 4);
 		history_close(h);
 	}
+}
+
+/* What status and cost add up are the same figures, whatever a decision thought that it would cost. */
+static void what_is_metered_is_what_was_spent(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 7, HOUR };
+	struct level_sums levels = { 0 };
+	struct level_row *rows;
+	struct cost_total *totals;
+	struct error e = { 0 };
+	struct made m;
+	size_t count;
+
+	(void)state;
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	assert_non_null(h);
+	for (int64_t t = 0; t < 500; t++) {
+		const struct cost_sums sums = { .gpu_ms = { [GPU_SERVING] = 7 * t, [GPU_IDLE] = 3 },
+						.dollars = { [GPU_SERVING] = 11 * t, [GPU_STANDBY] = 5 } };
+
+		make(&m, t);
+		history_cost(h, m.snapshot.now, 0, CLASS_INTERACTIVE, &sums);
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	}
+	assert_true(history_finish(h, &e));
+	h = open_file();
+	assert_true(history_cost_totals(h, (struct hour_range){ 0, INT64_MAX / HOUR }, &a, &totals, &count, &e));
+	assert_int_equal(count, 1);
+	const struct level_question q = { 0, LEVEL_FIVE_MINUTES, start, start + 500 * TICK };
+	assert_true(level_read(h, &q, &a, &rows, &count, &e));
+	for (size_t i = 0; i < count; i++)
+		level_add(&levels, &rows[i].sums);
+	assert_int_equal(levels.micro_dollars, cost_micro_dollars(&totals->sums));
+	assert_int_equal(levels.gpu_ms, cost_billed_gpu_ms(&totals->sums));
+	history_close(h);
 }
 
 static void a_copy_has_them(void **state)
@@ -211,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_what_their_ticks_add_up_to),
+		cmocka_unit_test(what_is_metered_is_what_was_spent),
 		cmocka_unit_test(a_copy_has_them),
 		cmocka_unit_test(hours_stay_when_ticks_are_dropped),
 		cmocka_unit_test(files_of_before_have_none),
