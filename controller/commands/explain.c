@@ -152,9 +152,9 @@ static void print_text(const struct explained *x, const char *policy, bool is_fu
 		int most = is_full ? INT_MAX : part->lines + left;
 		left = most - print_wrapped(said, end_of(said, part->sentences), width, most);
 	}
-	if (is_full)
+	if (is_full && !explain_has_deadlines(x))
 		print_prices(x);
-	else
+	else if (!is_full)
 		printf("%-*sexpectations, the rule, the price of each objective: --full\n", INDENT, "More");
 }
 

@@ -226,7 +226,9 @@ enum part {
 	PART_WHY,
 	PART_HELD,
 	PART_COST,
-	PART_SELF_TEST
+	PART_SELF_TEST,
+	PART_RECORD,   /* told with the rule */
+	PART_DEADLINES /* in its place */
 };
 
 static const char *const titles[] = { "Decided", "Seen",    "Engines",	"Expected", "Rule",
@@ -250,10 +252,8 @@ static const struct sentence {
 
 /* Parts that only Preheat fills: other policies leave these fields zero, and then there is nothing to tell. */
 static const char *const needed[] = {
-	[PART_EXPECTED] = "hold_ms",
-	[PART_RULE] = "hold_ms",
-	[PART_WHY] = "hold_ms",
-	[PART_SELF_TEST] = "hold_ms",
+	[PART_EXPECTED] = "hold_ms",  [PART_RULE] = "hold_ms",	 [PART_WHY] = "hold_ms",
+	[PART_SELF_TEST] = "hold_ms", [PART_RECORD] = "hold_ms", [PART_DEADLINES] = "hold_ms",
 };
 
 /* What a plan may ask of a group, in the order in which people want to hear it. */
@@ -408,12 +408,23 @@ static void tell_move(const struct explained *x, const struct engine_move_record
 		   m->why);
 }
 
+bool explain_has_deadlines(const struct explained *x)
+{
+	return x->plan->decision.deadline_need_milli != ABSENT;
+}
+
 static void tell(const struct explained *x, enum part part, struct buf *out)
 {
 	bool is_any = x->fleet->pools[x->pool].class == CLASS_ANY;
 	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset, is_any };
 
+	bool has_deadlines = explain_has_deadlines(x);
+
+	if (part == PART_SELF_TEST && has_deadlines) /* its shadow is of a rule */
+		return;
 	tell_sentences(&r, part, out);
+	if (part == PART_RULE)
+		tell_sentences(&r, has_deadlines ? PART_DEADLINES : PART_RECORD, out);
 	if (part == PART_DECIDED)
 		tell_groups(x, out);
 	if (part == PART_SEEN && !is_any)

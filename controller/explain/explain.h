@@ -32,6 +32,9 @@ struct explanation {
 	size_t count;
 };
 
+/* Deadlines of waiting work size the pool; what rules would have done says nothing of it. */
+bool explain_has_deadlines(const struct explained *x);
+
 /* The texts live in the arena. */
 struct explanation explain_decision(const struct explained *x, struct arena *a);
 /* The first part alone, as one line: what was decided and what was asked for. */

@@ -149,7 +149,7 @@ static void tell_objective(const struct pool_spec *spec, const struct pool_decis
 	bool is_met = d->own_share_ppm <= d->objective_ppm;
 	out->status = is_met ? CONDITION_TRUE : CONDITION_FALSE;
 	out->reason = !is_met ? "Missed" : d->objective_state == OBJECTIVE_AT_RISK ? "AtRisk" : "Kept";
-	buf_printf(out->message, "%s late in recent weeks, allowed %s",
+	buf_printf(out->message, "%s late (half-life three days), allowed %s",
 		   human_share((double)d->own_share_ppm / 1e6).text, human_share((double)d->objective_ppm / 1e6).text);
 }
 

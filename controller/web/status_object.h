@@ -12,7 +12,7 @@ enum condition_type {
 	CONDITION_READY,	 /* the pool is decided on */
 	CONDITION_SIGNALS_FRESH, /* its signals can be trusted */
 	CONDITION_LIMITED,	 /* something holds it below or above what is wished */
-	CONDITION_OBJECTIVE_MET, /* in recent weeks */
+	CONDITION_OBJECTIVE_MET, /* on an average with a half-life of three days */
 	CONDITION_CAPACITY,	 /* CapacityAvailable: a node group that is not blocked by a refusal */
 	CONDITION_NODE_STUCK,	 /* a start was given up lately */
 	CONDITION_PROBLEM,	 /* from here on by enum pool_problem */

@@ -51,6 +51,7 @@ static struct pool_decision an_ordinary_decision(void)
 		.cheaper_share_ppm = 11200,
 		.cheaper_gpu_milli = 14100,
 		.dearer_rule = ABSENT,
+		.deadline_need_milli = ABSENT,
 		.low_milli = 11200,
 		.high_milli = 13400,
 		.wished = 14,
@@ -100,6 +101,51 @@ static void a_decision_is_told_in_sentences(void **state)
 	assert_non_null(strstr(part(&e, "Seen"),
 			       "Not all of the signals can be relied on. 87.5 % of the readings came and "
 			       "add up. 9 replicas are ready"));
+	arena_release(&a);
+}
+
+/* An average is told as one: "0.23 % came late" of a day with none would be a riddle. And the target is a margin under
+ * the objective only where nothing is sunk. */
+static void averages_and_targets_are_told_as_they_are(void **state)
+{
+	(void)state;
+	struct pool_plan plan = { .decision = an_ordinary_decision() };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
+	struct arena a = { 0 };
+
+	plan.decision.own_share_ppm = 7500;
+	plan.decision.real_share_ppm = 2300;
+	plan.decision.objective_state = OBJECTIVE_AT_RISK;
+	struct explanation e = explain_decision(&x, &a);
+	assert_non_null(strstr(part(&e, "Rule"), "0.75 % were late, where those three days ago count half."));
+	assert_non_null(strstr(part(&e, "Rule"), "Its target is 0.8 %, a margin under the 1 % that"));
+	assert_non_null(strstr(part(&e, "Self-test"), "On averages in which a day ago counts half,"));
+	assert_non_null(strstr(part(&e, "Self-test"), "0.23 % where one day ago does; 1 % may be."));
+	plan.decision.sunk_ppm = 9000;
+	plan.decision.target_ppm = 17000;
+	plan.decision.tier_saving_permille = -41;
+	e = explain_decision(&x, &a);
+	assert_non_null(strstr(part(&e, "Rule"), "Its target is 1.7 %: 0.9 % that no rule could have avoided"));
+	assert_null(strstr(part(&e, "Rule"), "under the 1 %"));
+	assert_non_null(strstr(part(&e, "Rule"), "do not pay: the best rule without them costs less."));
+	assert_null(strstr(part(&e, "Rule"), "saved"));
+	arena_release(&a);
+}
+
+/* What rules would have done on the record does not size it, and says nothing of it. */
+static void deadlines_are_not_told_as_a_rule(void **state)
+{
+	(void)state;
+	struct pool_plan plan = { .decision = an_ordinary_decision() };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
+	struct arena a = { 0 };
+
+	plan.decision.deadline_need_milli = 900;
+	struct explanation e = explain_decision(&x, &a);
+	assert_non_null(strstr(part(&e, "Rule"), "Its work has deadlines: these size the pool"));
+	assert_null(strstr(part(&e, "Rule"), "target"));
+	assert_string_equal(part(&e, "Self-test"), "");
+	assert_non_null(strstr(part(&e, "Why"), "deadlines of the work that waits ask for 0.9 replicas"));
 	arena_release(&a);
 }
 
@@ -437,6 +483,8 @@ int main(void)
 		cmocka_unit_test(a_start_is_told_with_what_came_before),
 		cmocka_unit_test(incidents_have_their_causes),
 		cmocka_unit_test(a_decision_is_told_in_sentences),
+		cmocka_unit_test(averages_and_targets_are_told_as_they_are),
+		cmocka_unit_test(deadlines_are_not_told_as_a_rule),
 		cmocka_unit_test(moves_of_engines_are_told),
 		cmocka_unit_test(every_limit_and_state_has_its_words),
 		cmocka_unit_test(every_number_stands_in_the_record),
