@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const millis PATIENCE = 30 * SECOND;
+static const millis PATIENCE = 30 * SECOND, FIRST = 10 * SECOND;
 static const struct yaml_limits object_limits = {
 	.bytes = (size_t)8 << 20, .nodes = 200000, .depth = 128, .documents = 1
 };
@@ -355,13 +355,30 @@ static bool read_templates(struct listing *l, struct cluster_access *x, struct e
 	return ok;
 }
 
+/* What refuses connections is told at once, not for every kind after as many attempts; any other answer is one. */
+static bool find_server(struct cluster_access *x, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct error why = { 0 };
+
+	if (cluster_access_get(x, &(struct api_call){ .path = "/version", .timeout = FIRST, .is_single = true }, &text,
+			       &why) ||
+	    (why.kind != ERROR_UNAVAILABLE && why.kind != ERROR_TIMEOUT))
+		return true;
+	return error_set(
+		e, ERROR_UNAVAILABLE,
+		"the API server cannot be asked: %s; do: see that it runs and can be reached from here, or name "
+		"another with --kubeconfig and --context",
+		why.message);
+}
+
 bool cluster_objects_read(const struct object_reader *r, const struct cluster_args *o, struct error *e)
 {
 	struct cluster_access x;
-	bool ok = true;
 
 	if (!cluster_access_open(&x, o, NULL, e))
 		return false;
+	bool ok = find_server(&x, e);
 	struct listing l = { .reader = r };
 	l.last_shape = &l.shapes;
 	for (size_t i = 0; ok && i < r->count; i++) {

@@ -293,6 +293,16 @@ static bool too_early(struct history_args *q, struct error *e)
 			 history_path(q->history), (long long)q->span.first_tick);
 }
 
+/* The last decision is in force after it; what came since, or will, this record does not know. */
+static void tell_of_end(const struct history_args *q, const char *asked)
+{
+	CLEANUP(buf_release) struct buf end = { 0 };
+
+	history_args_print_time(q, q->span.to, false, &end);
+	fprintf(stderr, "Note: --at %s is after the end of this record; its last decision is of %s%s.\n", asked,
+		end.text, q->is_utc ? " UTC" : "");
+}
+
 static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
 {
 	struct history_args *q = &a->args;
@@ -305,6 +315,8 @@ static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
 		return false;
 	if (at < q->span.from)
 		return too_early(q, e);
+	if (at / SECOND > q->span.to / SECOND)
+		tell_of_end(q, a->at);
 	if (at % SECOND == 0) /* times are printed without their milliseconds, and may be given as printed */
 		at += SECOND - 1;
 	return history_tick_at(q->history, at, tick, e);

@@ -10,6 +10,7 @@
 #include "controller/commands/command.h"
 #include "controller/explain/explain.h"
 #include "providers/provider.h"
+#include "state/db.h"
 #include "state/drain_record.h"
 #include "state/share_record.h"
 #include "state/replica.h"
@@ -769,6 +770,31 @@ static bool follow(struct copying *c, struct error *e)
 	return true;
 }
 
+/* The folder must be there, and the target no folder itself. */
+static bool check_target(const char *path, struct error *e)
+{
+	const char *slash = strrchr(path, '/');
+	CLEANUP(buf_release) struct buf folder = { 0 };
+	struct stat st;
+
+	if (db_is_address(path))
+		return true;
+	if (!*path || (slash && !slash[1]) || (!stat(path, &st) && S_ISDIR(st.st_mode)))
+		return error_set(e, ERROR_INVALID,
+				 "--target: found '%.200s', which names a folder; do: name a file in it, as in "
+				 "history.db",
+				 path);
+	if (!slash || slash == path)
+		return true;
+	buf_append(&folder, path, (size_t)(slash - path));
+	if (!stat(folder.text, &st) && S_ISDIR(st.st_mode))
+		return true;
+	return error_set(
+		e, ERROR_NOT_FOUND,
+		"--target: found '%.200s', but there is no folder %.200s; do: make it, or name a file elsewhere", path,
+		folder.text);
+}
+
 static bool check(const struct copying *c, int left, const char *argument, struct error *e)
 {
 	if (left)
@@ -779,7 +805,7 @@ static bool check(const struct copying *c, int left, const char *argument, struc
 				 "--target is missing: a file, or postgresql://USER@HOST/DATABASE#CLUSTER");
 	if (!strcmp(c->from, c->to))
 		return error_set(e, ERROR_INVALID, "--db and --target name the same history");
-	return true;
+	return check_target(c->to, e);
 }
 
 static int run_copy(int argc, char **argv)

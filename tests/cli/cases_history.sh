@@ -161,6 +161,16 @@ refused 'explain: yesterday was before' 2 'nothing was decided yet' "$copied" "p
 for bad in 25:00 3:60 3: :12 3:1x '3:12:61' 'tomorrow 3:12' 'yesterday'; do
 	refused "explain: no time: $bad" 2 "--at: found '$bad'; allowed: a time such as" "$copied" "preheat explain --at '$bad'"
 done
+found 'explain: after the end of the record' 0 '^Note: --at 2031-01-01T00:00:00Z is after the end of this record; its last decision is of 20[0-9: -]+ UTC[.]$' "$copied" \
+	'preheat explain --utc --at 2031-01-01T00:00:00Z 2>&1'
+found 'explain: the end of the record' 1 '^0$' "$copied" \
+	'preheat explain --utc --at -0s 2>&1 | grep -c "^Note"'
+refused 'history copy: no such folder' 2 "copy: --target: found 'no/such/h.db', but there is no folder no/such; do: make it" "$copied" \
+	'preheat history copy --target no/such/h.db'
+refused 'history copy: into a file as if it were a folder' 2 "there is no folder history.db" "$copied" 'preheat history copy --target history.db/h.db'
+for folder in . there/; do
+	refused "history copy: a folder, $folder" 2 "found '$folder', which names a folder; do: name a file in it" "$copied" "preheat history copy --target $folder"
+done
 burst='printf "t_s,n_req,prompt_tokens,output_tokens\n0,600,600000,120000\n" >t.csv
 	for i in $(seq 1 119); do [ "$i" = 60 ] && n=40000 || n=600; printf "%d,%d,%d,%d\n" $((i * 60)) $n $((n * 1000)) $((n * 200)); done >>t.csv
 	preheat simulate -f "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>&1'

@@ -50,6 +50,10 @@ ${node/\%s/, nvidia.com/gpu: 1}|GPU nodes, and no pod
 ${node/\%s/, nvidia.com/gpu: 1}, $pod|GPU nodes and pods, and no pod of a known model server that asks for GPUs there
 END_OF_LACKS
 refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluster'
+refused 'init: a cluster that refuses connections is told at once' 3 'the API server cannot be asked: .*127.0.0.1:9/version.*; do: see that it runs' \
+	'printf "%s\n" "apiVersion: v1" "kind: Config" "current-context: c" "clusters: [ { name: c, cluster: { server: \"http://127.0.0.1:9\" } } ]" \
+		"users: [ { name: u, user: {} } ]" "contexts: [ { name: c, context: { cluster: c, user: u } } ]" >k.yaml' \
+	'timeout 10 "$preheat_path" init --kubeconfig k.yaml --out .'
 refused 'init: no cluster' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
 found 'init: a Prometheus that is not there' 3 'refused|connect' '' "preheat init -f '$cluster' --prometheus http://127.0.0.1:1 2>&1"
 
