@@ -53,6 +53,7 @@ static struct attainment judge(const struct pool_spec *spec, const struct levels
 		.requests = s.ticks ? s.started : ABSENT,
 		.late = s.ticks ? s.late : ABSENT,
 		.micro_dollars = s.ticks ? s.micro_dollars : ABSENT,
+		.gpu_ms = s.ticks ? s.gpu_ms : ABSENT,
 		.share_ppm = share_of(&s),
 		.burn_milli = ABSENT,
 		.budget_left_ppm = ABSENT,
@@ -93,12 +94,19 @@ bool attainment_is_met(const struct attainment *a)
 static struct attainment_day day_of(const struct pool_spec *spec, const struct levels *l, millis from, millis to)
 {
 	struct level_sums s = sum_levels(l, from, to);
-	struct attainment_day day = { from, to, ABSENT, ABSENT, ABSENT, share_of(&s), false };
+	struct attainment_day day = { .from = from,
+				      .to = to,
+				      .requests = ABSENT,
+				      .late = ABSENT,
+				      .micro_dollars = ABSENT,
+				      .gpu_ms = ABSENT,
+				      .share_ppm = share_of(&s) };
 
 	if (s.ticks) {
 		day.requests = s.started;
 		day.late = s.late;
 		day.micro_dollars = s.micro_dollars;
+		day.gpu_ms = s.gpu_ms;
 	}
 	day.is_over = has_objective(spec) && (__int128)s.late * PPM > (__int128)s.started * spec->objective_late_ppm;
 	return day;

@@ -10,6 +10,7 @@ struct attainment {
 	bool is_short;		 /* the record begins after `from` */
 	int64_t requests, late;	 /* that started; ABSENT where nothing was recorded */
 	int64_t micro_dollars;	 /* likewise */
+	int64_t gpu_ms;		 /* likewise; billed, stopped machines not */
 	int64_t share_ppm;	 /* late of them; ABSENT without any */
 	int64_t burn_milli;	 /* late against allowed; 1000 uses the budget up in just this time */
 	int64_t budget_left_ppm; /* of what may be late that has not been; negative when more was */
@@ -38,7 +39,7 @@ enum { ATTAINMENT_DAYS = 30 };
  * it. ABSENT where nothing was recorded. */
 struct attainment_day {
 	millis from, to;
-	int64_t requests, late, micro_dollars, share_ppm;
+	int64_t requests, late, micro_dollars, gpu_ms, share_ppm;
 	bool is_over; /* more was late than the objective allows */
 };
 

@@ -232,6 +232,27 @@ static bool read_hours(struct history_args *q, const struct cost_period *p, stru
 	return true;
 }
 
+/* By the manifest in force at the end; one that cannot be read takes no prices away. */
+static void find_unpriced(struct history_args *q, struct costs *c)
+{
+	struct history_stretch stretch;
+	struct manifest m;
+	struct error why;
+	size_t count;
+
+	history_pools(q->history, &count);
+	bool *is_unpriced = arena_array(&q->arena, bool, count + 1);
+	if (!history_stretch_at(q->history, q->span.last_tick, &q->arena, &stretch, &why) ||
+	    !history_args_manifest(q->history, q->span.last_tick, &q->arena, &m, &why))
+		return;
+	for (size_t i = 0; i < stretch.pool_count && i < m.fleet.pool_count; i++)
+		is_unpriced[stretch.pools[i]] = !manifest_pool_is_priced(&m, i);
+	for (size_t i = 0; i < c->count; i++)
+		if (is_unpriced[c->hours[i].pool])
+			memset(c->hours[i].sums.dollars, 0, sizeof c->hours[i].sums.dollars);
+	c->is_unpriced = is_unpriced;
+}
+
 /* --- words --- */
 
 bool costs_read(struct history_args *q, struct cost_period *p, struct costs *out, struct error *e)
@@ -245,6 +266,7 @@ bool costs_read(struct history_args *q, struct cost_period *p, struct costs *out
 		return false;
 	if (!history_fact(q->history, "run", &q->arena, &run, e))
 		return false;
+	find_unpriced(q, &c);
 	c.is_simulated = strncmp(run, "simulate", strlen("simulate")) == 0;
 	cost_period_text(q, p, &period);
 	c.period = arena_strdup(&q->arena, period.text, period.len);
@@ -291,9 +313,8 @@ size_t costs_notes(struct history_args *q, const struct costs *c, const char *no
 	for (size_t i = 0; i < pool_count; i++)
 		if (is_free(c, i))
 			note(q, notes, &count,
-			     "Pool %s: its node groups have pricePerHour 0, so its dollars are 0; prices count from "
-			     "the "
-			     "moment that the manifest names them.",
+			     "Pool %s: its node groups have no price (or pricePerHour 0), so it has GPU hours and no "
+			     "dollars; give pricePerHour to its nodeGroups in the manifest.",
 			     pools[i].name);
 	if (c->estimated_until)
 		note(q, notes, &count,
@@ -331,6 +352,15 @@ static void cost_add_dollars(struct table *t, int64_t micro)
 
 	fixed_format(micro, 6, &raw);
 	table_value(t, human_dollars((double)micro / 1e6).text, raw.text);
+}
+
+/* GPU hours that cost nothing have no price. */
+static void add_money(struct table *t, int64_t micro, bool is_priced)
+{
+	if (is_priced)
+		cost_add_dollars(t, micro);
+	else
+		table_absent(t);
 }
 
 static void cost_add_hours(struct table *t, millis sum)
@@ -387,7 +417,8 @@ static int compare(const struct cost_labels *a, const struct cost_labels *b, int
 }
 
 /* One row per value: the first of its kind takes what the others have. */
-static size_t merge(const struct cost_label_query *q, struct cost_label_hour *hours, size_t count)
+static size_t merge(const struct cost_label_query *q, const struct costs *c, struct cost_label_hour *hours,
+		    size_t count)
 {
 	size_t kept = 0;
 
@@ -396,6 +427,8 @@ static size_t merge(const struct cost_label_query *q, struct cost_label_hour *ho
 
 		if (q->args->pool_index != ANY && (size_t)q->args->pool_index != hours[i].pool)
 			continue;
+		if (c->is_unpriced && c->is_unpriced[hours[i].pool])
+			hours[i].dollars = 0;
 		while (k < kept && compare(&hours[k].labels, &hours[i].labels, q->label) != 0)
 			k++;
 		if (k == kept) {
@@ -442,12 +475,12 @@ static void print_rows(const struct cost_label_query *q, const struct cost_label
 		for (int k = 0; k < COST_LABEL_COUNT; k++)
 			if (q->label == ANY || q->label == k)
 				table_text(t, cost_label_value(&rows[i].labels, (enum cost_label)k));
-		cost_add_dollars(t, rows[i].dollars);
+		add_money(t, rows[i].dollars, rows[i].dollars > 0 || !rows[i].gpu_ms);
 		cost_add_hours(t, rows[i].gpu_ms);
 		CLEANUP(buf_release) struct buf raw = { 0 };
 		double share = all ? (double)rows[i].dollars / (double)all : 0;
 		buf_printf(&raw, "%.6f", share);
-		table_value(t, human_share(share).text, raw.text);
+		all ? table_value(t, human_share(share).text, raw.text) : table_absent(t);
 	}
 	table_print(t, table_format_of(q->output), stdout);
 	table_free(t);
@@ -470,7 +503,7 @@ static bool cost_labels_print(const struct cost_label_query *q, struct error *e)
 				 history_path(q->args->history),
 				 c.is_simulated ? "a simulation has no pods, and so no cost labels"
 						: "costs by label were not kept in this period");
-	count = merge(q, hours, count);
+	count = merge(q, &c, hours, count);
 	qsort(hours, count, sizeof *hours, by_dollars);
 	print_rows(q, hours, count);
 	if (!table_is_for_programs(format))
@@ -534,18 +567,19 @@ static void add_small_dollars(struct table *t, int64_t nano)
 static void add_sums(struct table *t, const struct cost_sums *s)
 {
 	int64_t dollars = cost_micro_dollars(s);
+	bool is_priced = dollars > 0 || !cost_billed_gpu_ms(s);
 
-	cost_add_dollars(t, dollars);
-	cost_add_dollars(t, s->watched_ms ? (int64_t)((__int128)dollars * HOUR / s->watched_ms) : 0);
+	add_money(t, dollars, is_priced);
+	add_money(t, s->watched_ms ? (int64_t)((__int128)dollars * HOUR / s->watched_ms) : 0, is_priced);
 	cost_add_hours(t, cost_billed_gpu_ms(s));
 	for (int i = 0; i < SHOWN_STATES; i++)
 		cost_add_hours(t, s->gpu_ms[shown_states[i]]);
 	table_count(t, s->started);
 	table_count(t, s->late);
-	add_small_dollars(t, cost_per_request(s));
-	add_small_dollars(t, cost_per_1000_tokens(s));
+	add_small_dollars(t, is_priced ? cost_per_request(s) : ABSENT);
+	add_small_dollars(t, is_priced ? cost_per_1000_tokens(s) : ABSENT);
 	for (int i = 0; i < SHOWN_STATES; i++)
-		cost_add_dollars(t, s->dollars[shown_states[i]]);
+		add_money(t, s->dollars[shown_states[i]], is_priced);
 	table_count(t, s->prompt_tokens);
 	table_count(t, s->output_tokens);
 	cost_add_hours(t, s->blind_gpu_ms);

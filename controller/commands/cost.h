@@ -24,12 +24,13 @@ struct cost_period {
 struct costs {
 	struct cost_hour *hours; /* of the period, one per hour, pool and class */
 	size_t count;
-	millis from, to;	/* of the whole history, ticks and sums */
-	millis estimated_until; /* hours before this are worked out from decisions; 0: none */
-	millis dropped_until;	/* ticks before this went without a sum of costs; 0: none */
-	bool is_simulated;	/* no pods, and so no labels, quotas and holders */
-	const char *period;	/* "2024-05-10 08:00 to 2024-05-17 08:00", in the arena of the arguments */
-	millis missing_until;	/* hours before this had decisions that this program cannot read; 0: none */
+	millis from, to;	 /* of the whole history, ticks and sums */
+	millis estimated_until;	 /* hours before this are worked out from decisions; 0: none */
+	millis dropped_until;	 /* ticks before this went without a sum of costs; 0: none */
+	bool is_simulated;	 /* no pods, and so no labels, quotas and holders */
+	const char *period;	 /* "2024-05-10 08:00 to 2024-05-17 08:00", in the arena of the arguments */
+	const bool *is_unpriced; /* by index of history_pools(): its dollars are 0 here; NULL: none is */
+	millis missing_until;	 /* hours before this had decisions that this program cannot read; 0: none */
 };
 
 /* Of the pool asked for, or of all. ERROR_NOT_FOUND, naming what there is, when the period has nothing. */

@@ -29,6 +29,7 @@ static const int targets[] = { 80, 75, 70, 65, 60, 55, 50, 45, 40, 35, 30 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 struct judged {
+	bool is_priced;
 	struct sums *days[FLEET_COUNT];
 	const char *setting[FLEET_COUNT]; /* NULL: none */
 	const char *team;		  /* formerAutoscaler of the manifest; NULL: an HPA is sought */
@@ -322,8 +323,14 @@ static const struct table_column columns[] = {
 	{ .name = "model_fits", .title = "MODEL FITS", .is_wide = true },
 };
 
-static void add_saved(struct table *t, const struct sums *had, const struct sums *other)
+static void add_saved(struct table *t, const struct sums *had, const struct sums *other, bool is_priced)
 {
+	if (!is_priced) { /* only the share, of GPU hours */
+		table_absent(t);
+		other->gpu_ms > 0 ? table_share(t, (double)(other->gpu_ms - had->gpu_ms) / (double)other->gpu_ms)
+				  : table_absent(t);
+		return;
+	}
 	double saved = (double)(other->micro_dollars - had->micro_dollars) / 1e6;
 
 	table_dollars(t, saved);
@@ -364,12 +371,12 @@ static void add_row(const struct alternatives *x, const struct row *r, struct ta
 	table_text(t, pool->name);
 	table_text(t, fleet_names[r->fleet]);
 	table_text(t, from.text);
-	table_dollars(t, (double)r->is->micro_dollars / 1e6);
+	j->is_priced ? table_dollars(t, (double)r->is->micro_dollars / 1e6) : table_absent(t);
 	if (r->fleet == FLEET_RECORDED) {
 		table_absent(t);
 		table_absent(t);
 	} else {
-		add_saved(t, r->had, r->is);
+		add_saved(t, r->had, r->is, j->is_priced);
 	}
 	table_decimal(t, (double)r->is->gpu_ms / (double)HOUR, 1);
 	add_late(t, r->is);
@@ -461,6 +468,7 @@ static bool take_objectives(struct alternatives *x, struct error *e)
 			continue;
 		struct judged *j = &x->pools[pool];
 		j->allowed_ppm = spec->violation_cost ? 1000000 : spec->objective_late_ppm;
+		j->is_priced = manifest_pool_is_priced(&m, i);
 		j->team = m.pools[i].spec.former_autoscaler;
 		j->last = j->team ? 0 : TARGETS - 1;
 	}

@@ -125,6 +125,10 @@ static bool find_bounds(struct excess *x, struct error *e)
 		struct held *h = &x->pools[recorded[i]];
 		h->bound_gpu_hours = bound_gpu_hours(p, &spec.pools[i], traces[i], rec.interval, a);
 		h->bound_dollars = h->bound_gpu_hours * least_price(&m.fleet, p);
+		if (!manifest_pool_is_priced(&m, i)) {
+			memset(h->sums.dollars, 0, sizeof h->sums.dollars);
+			h->bound_dollars = 0;
+		}
 	}
 	return true;
 }
@@ -165,10 +169,15 @@ static void add_figures(struct table *t, double gpu_hours, double dollars, doubl
 
 	snprintf(raw, sizeof raw, "%.6f", gpu_hours);
 	table_value(t, human_decimal(gpu_hours, 1).text, raw);
+	if (all <= 0) { /* no price is given */
+		table_absent(t);
+		table_absent(t);
+		return;
+	}
 	snprintf(raw, sizeof raw, "%.6f", dollars);
 	table_value(t, human_dollars(dollars).text, raw);
-	snprintf(raw, sizeof raw, "%.6f", all > 0 ? dollars / all : 0);
-	table_value(t, human_share(all > 0 ? dollars / all : 0).text, raw);
+	snprintf(raw, sizeof raw, "%.6f", dollars / all);
+	table_value(t, human_share(dollars / all).text, raw);
 }
 
 static void add_name(struct table *t, const char *pool, const char *part)

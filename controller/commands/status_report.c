@@ -36,6 +36,7 @@ enum { DAYS_SHOWN = 7, DAY_COLUMNS = 1 + DAYS_SHOWN };
 struct pool_report {
 	const struct pool_spec *spec;
 	struct attainment_report is;
+	bool is_priced;
 };
 
 enum { LATE_COLUMNS = sizeof late_columns / sizeof *late_columns };
@@ -79,12 +80,19 @@ static void add_late(struct table *t, const struct pool_report *p)
 	table_text(t, left.text);
 }
 
-static void add_dollars(struct table *t, int64_t micro)
+/* GPU hours where there is no price: a price that nobody gave is no money. */
+static void add_spent(struct table *t, const struct pool_report *p, int64_t micro, int64_t gpu_ms)
 {
-	if (micro == ABSENT)
+	CLEANUP(buf_release) struct buf hours = { 0 };
+
+	if (micro == ABSENT) {
 		table_absent(t);
-	else
+	} else if (p->is_priced) {
 		table_text(t, human_dollars((double)micro / 1e6).text);
+	} else {
+		buf_printf(&hours, "%s h", human_decimal((double)gpu_ms / HOUR, 0).text);
+		table_text(t, hours.text);
+	}
 }
 
 static void add_trend(struct table *t, int64_t now, int64_t before)
@@ -103,7 +111,7 @@ static void add_cost(struct table *t, const struct pool_report *p)
 {
 	table_text(t, p->spec->name);
 	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++) {
-		add_dollars(t, p->is.window[i].micro_dollars);
+		add_spent(t, p, p->is.window[i].micro_dollars, p->is.window[i].gpu_ms);
 		if (i != ATTAINMENT_TODAY)
 			add_trend(t, p->is.window[i].micro_dollars, p->is.dollars_before[i]);
 	}
@@ -164,7 +172,7 @@ static void print_days(const struct history_args *q, const struct pool_report *p
 		table_text(cost, pools[i].spec->name);
 		for (int day = FIRST; day < ATTAINMENT_DAYS; day++) {
 			add_late_day(late, &pools[i].is.days[day]);
-			add_dollars(cost, pools[i].is.days[day].micro_dollars);
+			add_spent(cost, &pools[i], pools[i].is.days[day].micro_dollars, pools[i].is.days[day].gpu_ms);
 		}
 	}
 	puts("");
@@ -185,6 +193,14 @@ static void print_record(const struct history_args *q)
 		       human_duration(length / MINUTE * MINUTE).text);
 }
 
+static void print_unpriced(const struct pool_report *pools, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!pools[i].is_priced)
+			printf("\n%s: no price is given, so GPU hours are told; give pricePerHour to its nodeGroups.\n",
+			       pools[i].spec->name);
+}
+
 static bool read_pools(struct history_args *q, const char *namespace, const struct manifest *m,
 		       struct pool_report *pools, size_t *count, struct error *e)
 {
@@ -202,6 +218,7 @@ static bool read_pools(struct history_args *q, const char *namespace, const stru
 		    (q->pool_index != ANY && (size_t)q->pool_index != stretch.pools[i]))
 			continue;
 		pools[*count].spec = spec;
+		pools[*count].is_priced = manifest_pool_is_priced(m, i);
 		const struct attainment_question ask = { stretch.pools[i], spec, midnight, q->span.to };
 		if (!attainment_report(q->history, &ask, &pools[*count].is, e))
 			return false;
@@ -304,10 +321,10 @@ static void add_fleet(struct table *t, const struct alternative_fleet *f)
 
 	buf_printf(&name, "%s: %s", f->pool, shown_fleet(f->fleet));
 	table_text(t, name.text);
-	table_dollars(t, (double)s->micro_dollars / 1e6);
-	if (f->setting) {
+	s->micro_dollars > 0 ? table_dollars(t, (double)s->micro_dollars / 1e6) : table_absent(t);
+	if (f->setting && s->micro_dollars > 0) {
 		table_dollars(t, saved);
-		table_share(t, s->micro_dollars > 0 ? saved * 1e6 / (double)s->micro_dollars : 0);
+		table_share(t, saved * 1e6 / (double)s->micro_dollars);
 	} else {
 		table_absent(t);
 		table_absent(t);
@@ -391,6 +408,7 @@ bool status_report_print(struct history_args *q, const char *namespace, struct e
 	puts("");
 	print_pools(pools, count);
 	print_days(q, pools, count);
+	print_unpriced(pools, count);
 	print_record(q);
 	print_alternatives(q, namespace);
 	if (!print_incidents(q, e))

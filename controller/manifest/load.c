@@ -712,6 +712,17 @@ bool manifest_group_gives(const struct manifest *m, size_t group, const char *ke
 	return false;
 }
 
+bool manifest_pool_is_priced(const struct manifest *m, size_t pool)
+{
+	const struct pool_spec *p = &m->fleet.pools[pool];
+
+	for (size_t i = 0; i < p->group_count; i++)
+		if (m->fleet.groups[p->groups[i]].price_per_hour > 0 &&
+		    manifest_group_gives(m, p->groups[i], "pricePerHour"))
+			return true;
+	return false;
+}
+
 struct schema_label manifest_group_label(const struct manifest *m, size_t group)
 {
 	const struct group_text *g = &m->groups[group];

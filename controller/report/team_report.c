@@ -148,6 +148,12 @@ static void end_row(const struct sheet *s)
 		buf_text(s->page, "</tr>\n");
 }
 
+/* GPU hours that cost nothing have no price. */
+static bool is_priced(const struct cost_sums *s)
+{
+	return cost_micro_dollars(s) > 0 || !cost_billed_gpu_ms(s);
+}
+
 static void put_pool(const struct sheet *t, const char *name, const char *namespace, const struct cost_sums *s)
 {
 	begin_row(t);
@@ -159,7 +165,7 @@ static void put_pool(const struct sheet *t, const char *name, const char *namesp
 	put_hours(t, s->gpu_ms[GPU_LENT]);
 	put_hours(t, s->gpu_ms[GPU_STARTING]);
 	put_share(t, s->gpu_ms[GPU_SERVING], cost_billed_gpu_ms(s));
-	put_number(t, human_dollars((double)cost_micro_dollars(s) / 1e6).text);
+	put_number(t, is_priced(s) ? human_dollars((double)cost_micro_dollars(s) / 1e6).text : "-");
 	put_count(t, s->started);
 	put_share(t, s->late, s->started);
 	if (t->table) {
@@ -485,7 +491,7 @@ static void put_tiles(const struct team_report *r, struct buf *out)
 	buf_text(out, "<ul class=\"tiles\">\n");
 	put_tile(human_decimal((double)billed / HOUR, 1).text, "GPU hours", out);
 	put_tile(billed ? human_share(part).text : "-", "of them in use", out);
-	put_tile(human_dollars((double)cost_micro_dollars(s) / 1e6).text, "dollars", out);
+	put_tile(is_priced(s) ? human_dollars((double)cost_micro_dollars(s) / 1e6).text : "-", "dollars", out);
 	put_tile(human_count(s->started).text, "requests", out);
 	put_tile(s->started ? human_share((double)s->late / (double)s->started).text : "-", "late", out);
 	buf_text(out, "</ul>\n");

@@ -61,8 +61,10 @@ static bool take_row(void *user, void *record, struct error *e)
 	struct day day = { .from = row->from };
 
 	if (!row->namespace || !row->pool || !row->fleet || !row->from ||
-	    !decoded_number(&row->dollars, 6, &day.micro_dollars) || !decoded_number(&row->requests, 0, &day.requests))
-		return error_set(e, ERROR_INVALID, "found a row without pool, fleet, from, dollars or requests");
+	    !decoded_number(&row->requests, 0, &day.requests))
+		return error_set(e, ERROR_INVALID, "found a row without pool, fleet, from or requests");
+	if (!decoded_number(&row->dollars, 6, &day.micro_dollars)) /* no price is given */
+		day.micro_dollars = 0;
 	if (!decoded_number(&row->late, 0, &day.late))
 		day.late = ABSENT;
 	if (!r->fleets.count || !is_same(&r->fleets.items[r->fleets.count - 1], row)) {

@@ -31,7 +31,8 @@ static const struct record_member row_members[] = {
 	{ "value", RECORD_TEXT(row_view, value), .may_be_null = true,
 	  .help = "of the label; \"\" where pods have none, (no pod) for what no pod held, (others) beyond 200 an hour "
 		  "and pool; null by pool and class" },
-	{ "dollars", RECORD_NUMBER(row_view, dollars, 6), .help = "what it cost" },
+	{ "dollars", RECORD_NUMBER(row_view, dollars, 6), .may_be_null = true,
+	  .help = "what it cost; null where no price is given" },
 	{ "share", RECORD_NUMBER(row_view, share_ppm, 6), .may_be_null = true, .help = "of the dollars of all rows" },
 	{ "gpuHours", RECORD_NUMBER(row_view, gpu_hours, 6), .help = "billed, stopped machines not" },
 	{ "dollarsPerHour", RECORD_NUMBER(row_view, per_hour, 6), .may_be_null = true,
@@ -43,9 +44,9 @@ static const struct record_member row_members[] = {
 	{ "late", RECORD_COUNT(row_view, late), .may_be_null = true,
 	  .help = "of these: waited longer than the objective; null by label" },
 	{ "dollarsPerRequest", RECORD_NUMBER(row_view, per_request, 9), .may_be_null = true,
-	  .help = "null without requests" },
+	  .help = "null without requests and without a price" },
 	{ "dollarsPer1000Tokens", RECORD_NUMBER(row_view, per_1000_tokens, 9), .may_be_null = true,
-	  .help = "null without tokens" },
+	  .help = "null without tokens and without a price" },
 };
 static const struct record_shape row_shape = RECORD_SHAPE("CostRow", row_view, row_members);
 
@@ -63,7 +64,8 @@ static const struct record_member members[] = {
 	{ "to", RECORD_TIME(cost_view, to), .help = "whole hours" },
 	{ "knownFrom", RECORD_TIME(cost_view, known_from), .may_be_null = true,
 	  .help = "hours before were not kept; null: none were" },
-	{ "dollars", RECORD_NUMBER(cost_view, dollars, 6), .help = "of all rows" },
+	{ "dollars", RECORD_NUMBER(cost_view, dollars, 6), .may_be_null = true,
+	  .help = "of all rows; null where no price is given" },
 	{ "rows", RECORD_LIST(cost_view, rows, row_shape), .help = "in the order of the pools, classes, values" },
 };
 static const struct record_shape shape = RECORD_SHAPE("Cost", cost_view, members);
@@ -74,7 +76,8 @@ struct question {
 	struct hour_range hours;
 	struct cost_total *totals;
 	size_t count;
-	int64_t dollars;
+	int64_t dollars, gpu_ms;
+	bool *is_unpriced; /* by index of history_pools(), by the manifest in force */
 };
 
 static int64_t gpu_hours(int64_t gpu_ms)
@@ -87,24 +90,32 @@ static int64_t share_of(int64_t part, int64_t all)
 	return all > 0 ? (int64_t)((__int128)part * 1000000 / all) : ABSENT;
 }
 
+/* GPU hours that cost nothing have no price. */
+static int64_t dollars_or_none(int64_t dollars, int64_t gpu_ms)
+{
+	return dollars > 0 || gpu_ms <= 0 ? dollars : ABSENT;
+}
+
 static struct row_view view_sums(struct api_call *c, const struct question *q, const struct cost_sums *s)
 {
 	struct state_view *states = arena_array(&c->arena, struct state_view, GPU_STATE_COUNT);
-	int64_t dollars = cost_micro_dollars(s);
+	int64_t dollars = dollars_or_none(cost_micro_dollars(s), cost_billed_gpu_ms(s));
+	bool is_priced = dollars != ABSENT;
 
 	for (int i = 0; i < GPU_STATE_COUNT; i++)
 		states[i] = (struct state_view){ gpu_state_name((enum gpu_state)i), gpu_hours(s->gpu_ms[i]),
 						 s->dollars[i] };
 	return (struct row_view){ .dollars = dollars,
-				  .share_ppm = share_of(dollars, q->dollars),
+				  .share_ppm = is_priced ? share_of(dollars, q->dollars) : ABSENT,
 				  .gpu_hours = gpu_hours(cost_billed_gpu_ms(s)),
-				  .per_hour = s->watched_ms > 0 ? (int64_t)((__int128)dollars * HOUR / s->watched_ms)
-								: ABSENT,
+				  .per_hour = is_priced && s->watched_ms > 0
+						      ? (int64_t)((__int128)dollars * HOUR / s->watched_ms)
+						      : ABSENT,
 				  .watched_hours = s->watched_ms * 10 / 36,
 				  .requests = s->started,
 				  .late = s->late,
-				  .per_request = cost_per_request(s),
-				  .per_1000_tokens = cost_per_1000_tokens(s),
+				  .per_request = is_priced ? cost_per_request(s) : ABSENT,
+				  .per_1000_tokens = is_priced ? cost_per_1000_tokens(s) : ABSENT,
 				  .states = { states, GPU_STATE_COUNT } };
 }
 
@@ -174,12 +185,12 @@ static bool view_labels(struct api_call *c, const struct question *q, struct rec
 			if (strcmp(value_of(q, &hours[j]), value) != 0)
 				continue;
 			is_known = j < i;
-			dollars += hours[j].dollars;
+			dollars += q->is_unpriced[hours[j].pool] ? 0 : hours[j].dollars;
 			gpu_ms += hours[j].gpu_ms;
 		}
 		if (!is_known)
 			rows[list->count++] = (struct row_view){ .value = value,
-								 .dollars = dollars,
+								 .dollars = dollars_or_none(dollars, gpu_ms),
 								 .share_ppm = share_of(dollars, q->dollars),
 								 .gpu_hours = gpu_hours(gpu_ms),
 								 .per_hour = ABSENT,
@@ -214,15 +225,35 @@ static bool take_question(struct api_call *c, struct question *q, struct error *
 	return true;
 }
 
+/* A price that nobody gave is no money. */
+static bool take_prices_away(struct api_call *c, struct question *q, struct error *e)
+{
+	const struct api_fleet *fleet = api_fleet_at(c, c->span.last_tick, e);
+	size_t count;
+
+	if (!fleet)
+		return false;
+	history_pools(c->history, &count);
+	q->is_unpriced = arena_array(&c->arena, bool, count + 1);
+	for (size_t i = 0; i < fleet->stretch.pool_count; i++)
+		q->is_unpriced[fleet->stretch.pools[i]] = !manifest_pool_is_priced(&fleet->manifest, i);
+	for (size_t i = 0; i < q->count; i++)
+		if (q->is_unpriced[q->totals[i].pool])
+			memset(q->totals[i].sums.dollars, 0, sizeof q->totals[i].sums.dollars);
+	return true;
+}
+
 static bool write_cost(struct api_call *c, struct buf *out, struct error *e)
 {
 	struct question q = { 0 };
 	int64_t first = INT64_MAX;
 
-	if (!take_question(c, &q, e) || !history_cost_totals(c->history, q.hours, &c->arena, &q.totals, &q.count, e))
+	if (!take_question(c, &q, e) || !history_cost_totals(c->history, q.hours, &c->arena, &q.totals, &q.count, e) ||
+	    !take_prices_away(c, &q, e))
 		return false;
 	for (size_t i = 0; i < q.count; i++) {
 		q.dollars += cost_micro_dollars(&q.totals[i].sums);
+		q.gpu_ms += cost_billed_gpu_ms(&q.totals[i].sums);
 		first = q.totals[i].first_hour < first ? q.totals[i].first_hour : first;
 	}
 	struct cost_view v = { .by = groupings[q.by],
@@ -230,7 +261,7 @@ static bool write_cost(struct api_call *c, struct buf *out, struct error *e)
 			       .from = q.hours.first * HOUR,
 			       .to = (q.hours.last + 1) * HOUR,
 			       .known_from = q.count ? first * HOUR : 0,
-			       .dollars = q.dollars };
+			       .dollars = dollars_or_none(q.dollars, q.gpu_ms) };
 	if (q.by == BY_POOL)
 		v.rows = view_pools(c, &q);
 	if (q.by == BY_CLASS)

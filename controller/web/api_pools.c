@@ -61,7 +61,8 @@ static const struct record_member group_members[] = {
 	  .help = "of its machines" },
 	{ "capacityType", RECORD_TEXT(group_view, capacity_type), .help = "how it is bought",
 	  .choices = capacity_types },
-	{ "pricePerHour", RECORD_NUMBER(group_view, spec.price_per_hour, 6), .help = "dollars a node" },
+	{ "pricePerHour", RECORD_NUMBER(group_view, spec.price_per_hour, 6), .may_be_null = true,
+	  .help = "dollars a node; null where no price is given" },
 	{ "ready", RECORD_COUNT(group_view, in.ready), .help = "replicas of this pool that may start requests here" },
 	{ "nodes", RECORD_COUNT(group_view, d.nodes), .help = "nodes of the whole group, all pools" },
 	{ "desired", RECORD_COUNT(group_view, d.nodes_desired), .help = "nodes after the plan, all pools" },
@@ -85,10 +86,12 @@ static const struct published_group *find_live_group(const struct published *sho
 	return NULL;
 }
 
-static struct record_items view_groups(struct api_call *c, const struct fleet_spec *fleet, size_t place,
+static struct record_items view_groups(struct api_call *c, const struct api_fleet *of, size_t place,
 				       const struct tick_record *r)
 {
+	const struct fleet_spec *fleet = &of->manifest.fleet;
 	const struct pool_spec *pool = &fleet->pools[place];
+	bool is_priced = manifest_pool_is_priced(&of->manifest, place);
 	struct group_view *all = arena_array(&c->arena, struct group_view, pool->group_count + 1);
 	size_t i = 0;
 
@@ -100,6 +103,8 @@ static struct record_items view_groups(struct api_call *c, const struct fleet_sp
 					  .in = r->snapshot.groups[i],
 					  .d = r->plan.groups[i],
 					  .state = "ok" };
+		if (!is_priced)
+			g->spec.price_per_hour = ABSENT;
 		const struct published_group *live = find_live_group(c->shown, g->spec.name);
 		limit = g->d.held_by != LIMIT_NONE ? limit_name((enum limit)g->d.held_by) : NULL;
 		g->capacity_type = capacity_type_name(g->spec.capacity_type);
@@ -259,7 +264,8 @@ static const struct record_member pool_members[] = {
 	  .help = "how long the hot replicas need for what waits; null when something waits and nothing is hot" },
 	{ "late", RECORD_OBJECT(pool_view, late, late_shape), .help = "late requests lately" },
 	{ "heldBy", RECORD_TEXT(pool_view, held_by), .help = "the one limit that held the decision, or none" },
-	{ "dollarsPerHour", RECORD_NUMBER(pool_view, d.dollars_per_hour, 6), .help = "what it costs after the plan" },
+	{ "dollarsPerHour", RECORD_NUMBER(pool_view, d.dollars_per_hour, 6), .may_be_null = true,
+	  .help = "what it costs after the plan; null where no price is given" },
 	{ "budgetPerHour", RECORD_NUMBER(pool_view, d.budget_per_hour, 6), .empty_is_null = true,
 	  .help = "dollars; null without a budget" },
 	{ "leadTime", RECORD_OBJECT(pool_view, d, lead_shape), .help = "as believed now" },
@@ -364,8 +370,10 @@ static bool write_pool(struct api_call *c, const struct api_fleet *fleet, size_t
 		.objective_state = objective_state_name((enum objective_state)d->objective_state),
 		.reason = headline(c, fleet, place, &r),
 		.problems = view_problems(c, live),
-		.groups = view_groups(c, &fleet->manifest.fleet, place, &r),
+		.groups = view_groups(c, fleet, place, &r),
 	};
+	if (!manifest_pool_is_priced(&fleet->manifest, place))
+		v.d.dollars_per_hour = ABSENT;
 	/* The change comes last: reading another tick ends the lists of this one. */
 	if (!read_window(c, spec, pool, DAY, &v.late.day, e) || !read_window(c, spec, pool, WEEK, &v.late.week, e) ||
 	    !read_window(c, spec, pool, FOUR_WEEKS, &month, e) || !read_change(c, pool, &v.change, e))

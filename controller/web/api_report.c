@@ -23,7 +23,10 @@ static const struct record_member window_members[] = {
 	  .help = "share over what is allowed" },
 	{ "budgetLeftRequests", RECORD_COUNT(window_view, is.budget_left), .may_be_null = true,
 	  .help = "that may still be late; negative: overdrawn" },
-	{ "dollars", RECORD_NUMBER(window_view, is.micro_dollars, 6), .may_be_null = true, .help = "what it cost" },
+	{ "dollars", RECORD_NUMBER(window_view, is.micro_dollars, 6), .may_be_null = true,
+	  .help = "what it cost; null also where no price is given" },
+	{ "gpuHours", RECORD_NUMBER(window_view, is.gpu_ms, 6), .may_be_null = true,
+	  .help = "billed, stopped machines not" },
 	{ "dollarsBefore", RECORD_NUMBER(window_view, dollars_before, 6), .may_be_null = true,
 	  .help = "of as long a time before; null for today, and where that was not recorded whole" },
 };
@@ -36,13 +39,17 @@ static const struct record_member day_members[] = {
 	  .help = "of these: waited longer than the objective" },
 	{ "share", RECORD_NUMBER(attainment_day, share_ppm, 6), .may_be_null = true, .help = "late over requests" },
 	{ "isOver", RECORD_FLAG(attainment_day, is_over), .help = "more was late than the objective allows" },
-	{ "dollars", RECORD_NUMBER(attainment_day, micro_dollars, 6), .may_be_null = true, .help = "what it cost" },
+	{ "dollars", RECORD_NUMBER(attainment_day, micro_dollars, 6), .may_be_null = true,
+	  .help = "what it cost; null also where no price is given" },
+	{ "gpuHours", RECORD_NUMBER(attainment_day, gpu_ms, 6), .may_be_null = true,
+	  .help = "billed, stopped machines not" },
 };
 static const struct record_shape day_shape = RECORD_SHAPE("ReportDay", attainment_day, day_members);
 
 struct pool_view {
 	const char *namespace, *name;
 	struct api_objective objective;
+	bool is_priced;
 	struct window_view window[ATTAINMENT_WINDOWS];
 	struct record_items days;
 };
@@ -50,6 +57,8 @@ static const struct record_member pool_members[] = {
 	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the pool" },
 	{ "name", RECORD_TEXT(pool_view, name), .help = "of the pool" },
 	{ "objective", RECORD_OBJECT(pool_view, objective, api_objective_shape), .help = "of the manifest in force" },
+	{ "isPriced", RECORD_FLAG(pool_view, is_priced),
+	  .help = "false: no node group of it has a pricePerHour, so it has GPU hours and no dollars" },
 	{ "today", RECORD_OBJECT(pool_view, window[ATTAINMENT_TODAY], window_shape), .help = "since midnight" },
 	{ "week", RECORD_OBJECT(pool_view, window[ATTAINMENT_WEEK], window_shape), .help = "the last 7 days" },
 	{ "month", RECORD_OBJECT(pool_view, window[ATTAINMENT_MONTH], window_shape), .help = "the last 30 days" },
@@ -124,9 +133,21 @@ static const struct record_member members[] = {
 };
 static const struct record_shape shape = RECORD_SHAPE("Report", report_view, members);
 
-static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t pool, millis midnight,
+/* GPU hours in millionths; a price that nobody gave is no money. */
+static void keep_spent(bool is_priced, int64_t *micro_dollars, int64_t *gpu_ms)
+{
+	if (!is_priced)
+		*micro_dollars = ABSENT;
+	if (*gpu_ms != ABSENT)
+		*gpu_ms = (int64_t)((__int128)*gpu_ms * 10 / 36);
+}
+
+static bool read_pool(struct api_call *c, const struct api_fleet *fleet, size_t place, millis midnight,
 		      struct pool_view *v, struct error *e)
 {
+	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
+	size_t pool = fleet->stretch.pools[place];
+	bool is_priced = manifest_pool_is_priced(&fleet->manifest, place);
 	struct attainment_report *r = arena_new(&c->arena, struct attainment_report);
 
 	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, r, e))
@@ -134,10 +155,15 @@ static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t p
 	*v = (struct pool_view){ .namespace = spec->namespace,
 				 .name = spec->name,
 				 .objective = api_objective(spec),
+				 .is_priced = is_priced,
 				 .days = { r->days, ATTAINMENT_DAYS } };
-	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)
-		v->window[i] =
-			(struct window_view){ r->window[i], r->dollars_before[i], attainment_is_met(&r->window[i]) };
+	for (size_t i = 0; i < ATTAINMENT_DAYS; i++)
+		keep_spent(is_priced, &r->days[i].micro_dollars, &r->days[i].gpu_ms);
+	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++) {
+		keep_spent(is_priced, &r->window[i].micro_dollars, &r->window[i].gpu_ms);
+		v->window[i] = (struct window_view){ r->window[i], is_priced ? r->dollars_before[i] : ABSENT,
+						     attainment_is_met(&r->window[i]) };
+	}
 	return true;
 }
 
@@ -152,7 +178,7 @@ static bool read_pools(struct api_call *c, struct report_view *v, struct error *
 		return api_refuse(c, e, 400, "midnight: found a time that is not in the last two days of the history");
 	struct pool_view *pools = arena_array(&c->arena, struct pool_view, fleet->stretch.pool_count + 1);
 	for (size_t i = 0; i < fleet->stretch.pool_count; i++)
-		if (!read_pool(c, &fleet->manifest.fleet.pools[i], fleet->stretch.pools[i], midnight, &pools[i], e))
+		if (!read_pool(c, fleet, i, midnight, &pools[i], e))
 			return false;
 	v->pools = (struct record_items){ pools, fleet->stretch.pool_count };
 	return true;

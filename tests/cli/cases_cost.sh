@@ -132,6 +132,18 @@ found 'cost: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour
 	preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat cost --db out 2>&1'
 found 'report: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
 	preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
+unpriced="sed '/pricePerHour/d; /standby/d' '$example/pool.yaml' >p.yaml; "'preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1'
+for verb in cost 'cost --by class' 'cost --excess' 'cost --alternatives' report; do
+	found "$verb: no price" 1 '^0$' "$unpriced" "preheat $verb --db out >said 2>/dev/null && grep -c '[$][0-9]' said"
+done
+found 'cost: no price, for programs' 0 '^null null true$' "$unpriced" \
+	'preheat cost --db out -o json 2>/dev/null | jq -r ".[0] | \"\(.dollars) \(.dollars_per_request) \(.gpu_hours > 0)\""'
+found 'cost: how to give a price' 0 'Pool chat: its node groups have no price .*; give pricePerHour to its nodeGroups' "$unpriced" 'preheat cost --db out 2>&1'
+found 'status: no price' 0 '^chat +[0-9]+ h +[0-9]+ h +- +[0-9]+ h +-$' "$unpriced" \
+	'preheat status --utc --db out 2>/dev/null | sed -n "s/^chat  *- /chat 0 h /; p"'
+found 'status: how to give a price' 0 '^chat: no price is given, so GPU hours are told; give pricePerHour to its nodeGroups[.]$' "$unpriced" 'preheat status --db out'
+found 'status: what cost says' 0 '^true$' "cp -r '$scratch/costs' ." \
+	'spent=$(sqlite3 costs/history.db "SELECT sum(micro_dollars) FROM level WHERE width = 0"); preheat cost --db costs -o json 2>/dev/null | jq --argjson spent "$spent" "(.[0].dollars * 1000000 - \$spent | fabs) < 1"'
 found 'cost: whole hours' 0 '^2,2$' '' \
 	"preheat cost --db '$scratch/costs' --from +1h --to +3h -o json | python3 -c '
 import json, sys

@@ -12,7 +12,8 @@ const uses = [
 	{ name: "Idle", state: "idle", color: "--draining" }, { name: "Standby", state: "standby", color: "--standby" },
 ];
 
-function spent(row, use, what = "dollars") {
+/* Shares and bars are of GPU hours where no price is given. */
+function spent(row, use, what = row.dollars === null ? "gpuHours" : "dollars") {
 	const found = row.states.find(s => s.state === use.state);
 
 	return found ? found[what] : null;
@@ -61,10 +62,10 @@ export function open(host) {
 
 	async function load() {
 		await Promise.all([pools.load(), classes.load(), get("/cost", { by: "pool", ...rangeParameters() }).then(answer => {
-			const sum = of => answer.rows.reduce((total, r) => total + (of(r) || 0), 0), all = answer.dollars;
+			const sum = of => answer.rows.reduce((total, r) => total + (of(r) || 0), 0), all = answer.dollars === null ? sum(r => r.gpuHours) : answer.dollars;
 
-			fill(figures, figure("Cost", dollars(all), answer.knownFrom ? `from ${time(answer.from > answer.knownFrom ? answer.from : answer.knownFrom, { seconds: false })}` : "nothing on the books"), figure("GPU hours", count(sum(r => r.gpuHours)), "billed"),
-				...uses.map(u => figure(u.name, share(all ? sum(r => spent(r, u)) / all : null), "of the dollars")));
+			fill(figures, figure("Cost", dollars(answer.dollars), answer.dollars === null && answer.rows.length ? "no price is given: pricePerHour of its node groups" : answer.knownFrom ? `from ${time(answer.from > answer.knownFrom ? answer.from : answer.knownFrom, { seconds: false })}` : "nothing on the books"), figure("GPU hours", count(sum(r => r.gpuHours)), "billed"),
+				...uses.map(u => figure(u.name, share(all ? sum(r => spent(r, u)) / all : null), answer.dollars === null ? "of the GPU hours" : "of the dollars")));
 		}, () => {})]);
 	}
 

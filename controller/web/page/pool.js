@@ -6,7 +6,7 @@ import { budgetPart, causesPart, waitPart } from "/assets/slo.js";
 import { capacityPart, launchesOf, words } from "/assets/capacity.js";
 import { decisionRow, logHead, walkable } from "/assets/decision_row.js";
 import { el, fill, say } from "/assets/dom.js";
-import { figure } from "/assets/pools.js";
+import { figure, hourly } from "/assets/pools.js";
 import { groupsPart, warmthPart } from "/assets/standby.js";
 import { leadTimePart } from "/assets/lead_time.js";
 import { poolCost } from "/assets/cost.js";
@@ -15,7 +15,7 @@ import { emptiness, section } from "/assets/section.js";
 import { rangeParameters } from "/assets/range.js";
 import { sign, standing } from "/assets/pool_status.js";
 import { whatIfPart } from "/assets/what_if.js";
-import { brief, count, dollars, duration, objective, share } from "/assets/format.js";
+import { brief, count, duration, objective, share } from "/assets/format.js";
 
 const lastOnes = 8;
 const points = 500;
@@ -32,7 +32,7 @@ function figures(p) {
 		figure("Running", brief(p.running), "sequences"),
 		figure("Waiting", brief(p.waiting), p.waitSeconds ? `for ${duration(p.waitSeconds)}` : "requests"),
 		figure("Late in a day", share(day.share), allowed),
-		figure("Cost", `${dollars(p.dollarsPerHour)}/h`, p.rule ? `rule ${p.rule.number}` : ""),
+		figure("Cost", hourly(p), p.rule ? `rule ${p.rule.number}` : ""),
 	];
 }
 

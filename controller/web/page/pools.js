@@ -35,6 +35,9 @@ function trend(columns) {
 		svg("path", { class: "spark-area", d: area ? `${area}H100V32Z` : "" }), svg("path", { class: "spark-line", d: line }));
 }
 
+/** What a pool costs an hour; a pool without prices has none. */
+export const hourly = p => p.dollarsPerHour === null ? "no price" : `${dollars(p.dollarsPerHour)}/h`;
+
 function fact(name, value, note) {
 	return el("div", null, el("dt", null, name), el("dd", null, value, el("small", null, note || "")));
 }
@@ -44,7 +47,7 @@ function facts(p) {
 	const allowed = p.objective && p.objective.attainment !== null ? `of ${share(1 - p.objective.attainment)}` : "";
 
 	return [fact("Waiting", count(p.waiting), p.waitSeconds ? duration(p.waitSeconds) : ""), fact("Late in a day", share(day.share), allowed),
-		fact("Cost", `${dollars(p.dollarsPerHour)}/h`)];
+		fact("Cost", hourly(p))];
 }
 
 function rowOf() {

@@ -4,7 +4,7 @@ import { againstAutoscaler, alternativesTable, autoscalerOn } from "/assets/alte
 import { el, scrolling, table } from "/assets/dom.js";
 import { dayBars } from "/assets/objectives.js";
 import { recordedWords } from "/assets/range.js";
-import { count, day, dollars } from "/assets/format.js";
+import { count, day, dollars, unknown } from "/assets/format.js";
 
 const windows = [["today", "Today"], ["week", "7 days"], ["month", "30 days"]];
 
@@ -22,6 +22,11 @@ function trend(pools, key) {
 	return more === null ? "" : `${more > 0 ? "▲" : more < 0 ? "▼" : "="} ${count(Math.abs(more))} % on the ${key === "week" ? "week" : "month"} before`;
 }
 
+/* Where no pool has a price: GPU hours, and how to give one. */
+const isPriced = pools => pools.some(p => p.isPriced);
+const spentOf = (pools, of) => isPriced(pools) ? dollars(sum(pools, p => of(p).dollars)) : hours(sum(pools, p => of(p).gpuHours));
+const hours = v => v === null ? unknown : `${count(v)} GPU h`;
+
 function saved(others) {
 	const against = againstAutoscaler(others);
 
@@ -29,25 +34,28 @@ function saved(others) {
 }
 
 function figures(pools, others) {
-	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name, key !== "today" && pools.some(p => p[key].isShort) ? `, ${recordedWords()} recorded` : null), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
+	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name, key !== "today" && pools.some(p => p[key].isShort) ? `, ${recordedWords()} recorded` : null), el("dd", { class: "spent-value" }, spentOf(pools, p => p[key])),
 		el("dd", { class: "goal-note" }, trend(pools, key)), key === "month" ? el("dd", { class: "goal-note" }, saved(others)) : null)));
 }
 
 function bars(pools, others) {
-	const days = pools[0].days.map((d, i) => ({ from: d.from, dollars: sum(pools, p => p.days[i].dollars), other: autoscalerOn(others, d.from) })), most = Math.max(...days.map(d => d.dollars || 0));
-	const dearest = days.find(d => d.dollars === most), top = Math.max(most, ...days.map(d => d.other || 0)) || 1;
+	const days = pools[0].days.map((d, i) => ({ from: d.from, spent: sum(pools, p => isPriced(pools) ? p.days[i].dollars : p.days[i].gpuHours), other: isPriced(pools) ? autoscalerOn(others, d.from) : null })), most = Math.max(...days.map(d => d.spent || 0));
+	const dearest = days.find(d => d.spent === most), shown = isPriced(pools) ? dollars : hours, top = Math.max(most, ...days.map(d => d.other || 0)) || 1;
 
-	return el("figure", { class: "spent-days" }, el("p", { class: "small faint" }, most ? `Each day; the most ${dollars(most)} on ${day(dearest.from)}` : "Nothing spent"),
-		dayBars(days, { of: d => d.dollars, line: d => d.other, top, label: `Dollars a day; the most ${dollars(most)}` }),
+	return el("figure", { class: "spent-days" }, el("p", { class: "small faint" }, most ? `Each day; the most ${shown(most)} on ${day(dearest.from)}` : "Nothing spent"),
+		dayBars(days, { of: d => d.spent, line: d => d.other, top, label: `${isPriced(pools) ? "Dollars" : "GPU hours"} a day; the most ${shown(most)}` }),
 		el("figcaption", null, el("span", null, day(days[0].from)), el("span", null, "today")));
 }
 
 function perPool(pools) {
 	return scrolling("Spent by pool, as a table", table([{ name: "Pool", isHead: true, of: p => p.name },
-		...windows.map(([key, name]) => ({ name, isNumber: true, of: p => dollars(p[key].dollars) }))], pools, { caption: "Spent by pool" }));
+		...windows.map(([key, name]) => ({ name, isNumber: true, of: p => spentOf([p], x => x[key]) }))], pools, { caption: "Spent by pool" }));
 }
 
 /** `others`: what /alternatives says; null: not yet. */
 export function spentParts(pools, others) {
-	return [figures(pools, others), bars(pools, others), alternativesTable(others, pools.some(p => p.month.isShort) ? `${recordedWords()} recorded` : "30 days"), pools.length > 1 ? perPool(pools) : null];
+	const unpriced = pools.filter(p => !p.isPriced).map(p => p.name);
+
+	return [figures(pools, others), bars(pools, others), unpriced.length ? el("p", { class: "small faint" }, `No price is given for ${unpriced.join(", ")}, so ${unpriced.length === 1 ? "it has" : "they have"} GPU hours and no dollars; give `, el("code", null, "pricePerHour"), " to the node groups in the manifest.") : null,
+		!isPriced(pools) ? null : alternativesTable(others, pools.some(p => p.month.isShort) ? `${recordedWords()} recorded` : "30 days"), pools.length > 1 ? perPool(pools) : null];
 }
