@@ -65,9 +65,9 @@ static void sums_are_of_the_same_days(void **state)
 
 static void what_is_no_answer_is_refused(void **state)
 {
-	static const char no_dollars[] = "[{\"namespace\":\"a\",\"pool\":\"b\",\"fleet\":\"recorded\",\"from\":"
-					 "\"2024-01-01T00:00:00Z\",\"dollars\":null,\"requests\":1}]";
-	static const char *const texts[] = { "[{\"pool\":\"chat\"}]", "[{", "{}]", no_dollars };
+	static const char no_requests[] = "[{\"namespace\":\"a\",\"pool\":\"b\",\"fleet\":\"recorded\",\"from\":"
+					  "\"2024-01-01T00:00:00Z\",\"dollars\":1,\"requests\":null}]";
+	static const char *const texts[] = { "[{\"pool\":\"chat\"}]", "[{", "{}]", no_requests };
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	(void)state;
@@ -80,11 +80,26 @@ static void what_is_no_answer_is_refused(void **state)
 	assert_true(none && !none->fleet_count && !none->day_count);
 }
 
+static void a_pool_without_prices_has_no_dollars(void **state)
+{
+	static const char rows[] = "[{\"namespace\":\"a\",\"pool\":\"b\",\"fleet\":\"recorded\",\"from\":"
+				   "\"2024-01-01T00:00:00Z\",\"dollars\":null,\"requests\":7}]";
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct error e = { 0 };
+
+	(void)state;
+	const struct alternatives *r = alternatives_question.read(rows, strlen(rows), &a, &e);
+	assert_non_null(r);
+	assert_int_equal(r->fleets[0].month.micro_dollars, 0);
+	assert_int_equal(r->fleets[0].month.requests, 7);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_are_of_the_same_days),
 		cmocka_unit_test(what_is_no_answer_is_refused),
+		cmocka_unit_test(a_pool_without_prices_has_no_dollars),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
