@@ -256,17 +256,17 @@ static const struct table_column columns[] = {
 	{ .name = "namespace", .is_wide = true },
 	{ .name = "pool" },
 	{ .name = "change" },
-	{ .name = "saves_dollars_a_day", .title = "SAVES A DAY", .is_right = true },
-	{ .name = "dollars_a_day", .title = "OF", .is_right = true },
+	{ .name = "saves_dollars_a_day", .title = "SAVES/DAY", .is_right = true },
+	{ .name = "dollars_a_day", .title = "OF", .is_right = true, .is_wide = true },
 	{ .name = "late_ppm", .title = "LATE", .is_right = true },
 	{ .name = "late_with_ppm", .title = "WITH IT", .is_right = true },
-	{ .name = "allowed_ppm", .title = "ALLOWED", .is_right = true },
+	{ .name = "allowed_ppm", .title = "ALLOWED", .is_right = true, .is_wide = true },
 	{ .name = "incidents", .is_right = true, .is_wide = true },
 	{ .name = "incidents_late", .title = "LATE IN THEM", .is_right = true, .is_wide = true },
 	{ .name = "incidents_late_with", .title = "WITH IT", .is_right = true, .is_wide = true },
 	{ .name = "tried_days", .title = "DAYS", .is_right = true, .is_wide = true },
 	{ .name = "is_chance", .title = "CHANCE", .is_wide = true },
-	{ .name = "needs" },
+	{ .name = "needs", .is_wide = true },
 	{ .name = "why", .is_wide = true },
 };
 
@@ -315,6 +315,9 @@ static void print(const struct asked *q, const struct tried *told, size_t tried)
 		for (size_t i = 0; i < count && (q->is_all || i < TOLD); i++)
 			if (needs_why(&all[i]))
 				printf("%s saves, as %s.\n", all[i].setting, all[i].why);
+		for (size_t i = 0; i < count && (q->is_all || i < TOLD); i++)
+			if (all[i].needs)
+				printf("%s needs %s.\n", all[i].setting, all[i].needs);
 		printf("%zu changes tried on the recorded traffic%s.\n", tried,
 		       q->is_all ? "" : "; these pay most (--all shows every one)");
 	}

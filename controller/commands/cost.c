@@ -525,17 +525,17 @@ static const struct table_column columns[] = {
 	{ .name = "namespace", .is_wide = true },
 	{ .name = "class" },
 	{ .name = "dollars", .is_right = true },
-	{ .name = "dollars_per_hour", .title = "$/HOUR", .is_right = true },
-	{ .name = "gpu_hours", .title = "GPU HOURS", .is_right = true },
+	{ .name = "dollars_per_hour", .title = "$/HOUR", .is_right = true, .is_wide = true },
+	{ .name = "gpu_hours", .title = "GPU H", .is_right = true },
 	{ .name = "serving_gpu_hours", .title = "SERVING", .is_right = true },
 	{ .name = "idle_gpu_hours", .title = "IDLE", .is_right = true },
-	{ .name = "lent_gpu_hours", .title = "LENT", .is_right = true },
-	{ .name = "starting_gpu_hours", .title = "STARTING", .is_right = true },
+	{ .name = "lent_gpu_hours", .title = "LENT", .is_right = true, .is_wide = true },
+	{ .name = "starting_gpu_hours", .title = "STARTING", .is_right = true, .is_wide = true },
 	{ .name = "standby_gpu_hours", .title = "STANDBY", .is_right = true },
 	{ .name = "requests", .is_right = true },
 	{ .name = "late", .is_right = true },
-	{ .name = "dollars_per_request", .title = "$/REQUEST", .is_right = true },
-	{ .name = "dollars_per_1000_tokens", .title = "$/1K TOKENS", .is_right = true },
+	{ .name = "dollars_per_request", .title = "$/REQUEST", .is_right = true, .is_wide = true },
+	{ .name = "dollars_per_1000_tokens", .title = "$/1K TOKENS", .is_right = true, .is_wide = true },
 	{ .name = "serving_dollars", .title = "SERVING $", .is_right = true, .is_wide = true },
 	{ .name = "idle_dollars", .title = "IDLE $", .is_right = true, .is_wide = true },
 	{ .name = "lent_dollars", .title = "LENT $", .is_right = true, .is_wide = true },
@@ -665,7 +665,10 @@ static bool print_sums(struct asked *a, bool by_class, struct error *e)
 
 	if (!costs_read(&a->args, &a->period, &c, e))
 		return false;
-	struct table *t = table_new(columns + 3 - names, sizeof columns / sizeof *columns - 3 + names);
+	struct table_column shown[sizeof columns / sizeof *columns];
+	memcpy(shown, columns, sizeof columns);
+	shown[2].is_wide = !by_class;
+	struct table *t = table_new(shown + 3 - names, sizeof columns / sizeof *columns - 3 + names);
 	if (by_class)
 		add_classes(t, &c);
 	else

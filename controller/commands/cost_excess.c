@@ -148,14 +148,14 @@ static const char *said(enum excess_part part)
 {
 	static const char *const words[EXCESS_PARTS] = {
 		[EXCESS_WORK] = "running sequences",
-		[EXCESS_MARGIN] = "the margin over demand, and a queue",
-		[EXCESS_HOLD] = "the peak that the rule remembers, and deadlines",
-		[EXCESS_FLOOR] = "min, headroom.min and schedules",
-		[EXCESS_LEAVING] = "nothing more: waits to be released, or for a whole machine",
+		[EXCESS_MARGIN] = "margin over demand, a queue",
+		[EXCESS_HOLD] = "remembered peak, deadlines",
+		[EXCESS_FLOOR] = "min, headroom.min, schedules",
+		[EXCESS_LEAVING] = "nothing: waits for release",
 		[EXCESS_EMPTY] = "machines without a replica",
-		[EXCESS_STARTS] = "machines and replicas that start",
-		[EXCESS_DRAIN] = "replicas that drain",
-		[EXCESS_LENT] = "other pools, by lending",
+		[EXCESS_STARTS] = "what is starting",
+		[EXCESS_DRAIN] = "what drains",
+		[EXCESS_LENT] = "other pools, lent to them",
 		[EXCESS_STANDBY] = "stopped machines",
 	};
 
@@ -204,12 +204,12 @@ static void add_pool(struct table *t, const char *name, const struct held *h)
 	}
 	add_name(t, name, "all");
 	add_figures(t, (double)gpu_ms / (double)HOUR, all, all);
-	table_text(t, "GPU hours without stopped machines");
+	table_text(t, "stopped ones not in GPU hours");
 	if (h->bound_gpu_hours < 0)
 		return;
 	add_name(t, name, "bound");
 	add_figures(t, h->bound_gpu_hours, h->bound_dollars, all);
-	table_text(t, "the least, had every arrival been known, in the cheapest group");
+	table_text(t, "the least, arrivals foreknown");
 }
 
 static void print(const struct excess *x, const char *output)

@@ -29,13 +29,14 @@ struct status_row {
 	const char *cluster; /* NULL: of the one that was asked */
 	const char *namespace, *name, *class, *mode;
 	int64_t hot, standby, starting, asleep, draining, wished, decided;
-	const char *headroom, *demand; /* replicas: "3.2" */
-	const char *lead_time, *wait, *limit;
-	millis changed_at;	/* 0: not known */
-	millis decided_at;	/* 0: not known */
-	const char *conditions; /* those that want attention: "NodeStuck, SignalsFresh=False" */
-	const char *refusal;	/* why it is not used; NULL: it is */
-	const char *reason;	/* of the last decision, a sentence */
+	const char *headroom, *demand;	     /* replicas: "3.2" */
+	millis lead_time_p50, lead_time_p95; /* ABSENT: not known */
+	const char *wait, *limit;	     /* wait: "2.5s", or "none hot" */
+	millis changed_at;		     /* 0: not known */
+	millis decided_at;		     /* 0: not known */
+	const char *conditions;		     /* those that want attention: "NodeStuck, SignalsFresh=False" */
+	const char *refusal;		     /* why it is not used; NULL: it is */
+	const char *reason;		     /* of the last decision, a sentence */
 };
 
 struct status_rows {
@@ -165,6 +166,19 @@ static struct status_row *new_row(struct reading *r)
 	return &rows->items[rows->count++];
 }
 
+/* "6m20s/10m50s" */
+static void take_lead_time(const char *text, struct status_row *row)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	millis p50, p95;
+
+	if (slash && duration_parse(text, (size_t)(slash - text), &p50) &&
+	    duration_parse(slash + 1, strlen(slash + 1), &p95)) {
+		row->lead_time_p50 = p50;
+		row->lead_time_p95 = p95;
+	}
+}
+
 static bool take(void *user, void *record, struct error *e)
 {
 	struct reading *r = user;
@@ -189,7 +203,8 @@ static bool take(void *user, void *record, struct error *e)
 					   .decided = is_told ? p->decided : ABSENT,
 					   .headroom = keep(a, p->headroom),
 					   .demand = keep(a, p->demand),
-					   .lead_time = keep(a, p->lead_time),
+					   .lead_time_p50 = ABSENT,
+					   .lead_time_p95 = ABSENT,
 					   .wait = keep(a, p->wait),
 					   .limit = why ? "refused" : keep(a, p->limit),
 					   .changed_at = p->changed_at,
@@ -197,6 +212,7 @@ static bool take(void *user, void *record, struct error *e)
 					   .conditions = attention(&p->conditions, a),
 					   .refusal = why,
 					   .reason = keep(a, p->reason) };
+	take_lead_time(p->lead_time, &r->rows->items[r->rows->count - 1]);
 	return true;
 }
 
@@ -278,16 +294,16 @@ static bool status_from_cluster(const struct cluster_args *o, struct status_filt
 
 static void fill_figures(const struct pool_decision *d, struct arena *a, struct status_row *row)
 {
-	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, lead = { 0 }, wait = { 0 };
+	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, wait = { 0 };
 
 	if (d->demand_milli != ABSENT) {
 		figure_replicas(d->demand_milli, &demand);
 		figure_replicas(figure_headroom_milli(d), &headroom);
 	}
-	figure_lead_time(d, &lead);
 	row->demand = keep(a, demand.text);
 	row->headroom = keep(a, headroom.text);
-	row->lead_time = keep(a, lead.text);
+	row->lead_time_p50 = d->lead_cold_p95 > 0 ? d->lead_cold_p50 : ABSENT;
+	row->lead_time_p95 = d->lead_cold_p95 > 0 ? d->lead_cold_p95 : ABSENT;
 	figure_wait_text(d, &wait);
 	row->wait = keep(a, wait.text);
 	row->hot = d->ready;
@@ -448,21 +464,22 @@ static const struct table_column columns[] = {
 	{ .name = "cluster" }, /* of a fleet only */
 	{ .name = "namespace" },
 	{ .name = "name" },
-	{ .name = "class" },
+	{ .name = "class", .is_wide = true },
 	{ .name = "mode" },
 	{ .name = "hot", .is_right = true },
 	{ .name = "starting", .is_right = true, .is_wide = true },
 	{ .name = "asleep", .is_right = true, .is_wide = true },
 	{ .name = "draining", .is_right = true, .is_wide = true },
 	{ .name = "standby", .is_right = true },
-	{ .name = "headroom", .is_right = true },
+	{ .name = "headroom", .is_right = true, .is_wide = true },
 	{ .name = "demand", .is_right = true },
 	{ .name = "wished", .is_right = true, .is_wide = true },
 	{ .name = "decided", .is_right = true, .is_wide = true },
-	{ .name = "lead_time", .title = "LEAD-TIME", .is_right = true },
-	{ .name = "wait", .is_right = true },
+	{ .name = "lead_time_p50_s", .title = "LEAD-TIME", .is_right = true, .is_wide = true },
+	{ .name = "lead_time_p95_s", .title = "P95", .is_right = true, .is_wide = true },
+	{ .name = "wait_s", .title = "WAIT", .is_right = true },
 	{ .name = "limit" },
-	{ .name = "last_change", .title = "LAST-CHANGE", .is_right = true },
+	{ .name = "last_change", .title = "CHANGED", .is_right = true },
 	{ .name = "conditions", .is_wide = true },
 	{ .name = "reason", .is_wide = true },
 };
@@ -501,6 +518,27 @@ static void add_replicas(struct table *t, const char *text)
 		add_text(t, text);
 }
 
+static void add_duration(struct table *t, millis d)
+{
+	d == ABSENT ? table_absent(t) : table_duration(t, d);
+}
+
+/* Seconds for programs; no number says how long what waits before nobody takes. */
+static void add_wait(struct table *t, const char *text)
+{
+	CLEANUP(buf_release) struct buf seconds = { 0 };
+	millis wait;
+
+	if (!text || (is_for_programs() && !duration_parse(text, strlen(text), &wait))) {
+		table_absent(t);
+	} else if (!is_for_programs()) {
+		table_text(t, text);
+	} else {
+		fixed_format(wait, 3, &seconds);
+		table_value(t, text, seconds.text);
+	}
+}
+
 /* An age for people, a time for programs. */
 static void add_time(struct table *t, millis at, millis now)
 {
@@ -536,8 +574,9 @@ static void add_row(struct table *t, const struct status_row *r, millis now)
 	add_replicas(t, r->demand);
 	add_count(t, r->wished);
 	add_count(t, r->decided);
-	add_text(t, r->lead_time);
-	add_text(t, r->wait);
+	add_duration(t, r->lead_time_p50);
+	add_duration(t, r->lead_time_p95);
+	add_wait(t, r->wait);
 	add_text(t, r->limit);
 	if (r->limit && strcmp(r->limit, "none") != 0)
 		table_style(t, r->refusal ? STYLE_BAD : STYLE_WARN);

@@ -249,10 +249,10 @@ static bool print_incidents(struct history_args *q, struct error *e)
 static const struct table_column change_columns[] = {
 	{ .name = "pool" },
 	{ .name = "change" },
-	{ .name = "saves", .title = "SAVES A DAY", .is_right = true },
+	{ .name = "saves", .title = "SAVES/DAY", .is_right = true },
 	{ .name = "late", .is_right = true },
 	{ .name = "late_with", .title = "WITH IT", .is_right = true },
-	{ .name = "needs" },
+	{ .name = "needs", .is_wide = true },
 };
 
 static void add_change(struct table *t, const struct recommendation *r)
@@ -284,6 +284,9 @@ static void print_changes(const struct history_args *q, const struct daily_shown
 	for (size_t i = 0; i < found->count; i++)
 		if (found->items[i].why)
 			printf("%s saves, as %s.\n", found->items[i].change, found->items[i].why);
+	for (size_t i = 0; i < found->count; i++)
+		if (found->items[i].needs)
+			printf("%s needs %s.\n", found->items[i].change, found->items[i].needs);
 	table_free(t);
 }
 
@@ -291,7 +294,7 @@ static const struct table_column fleet_columns[] = {
 	{ .name = "fleet", .title = "SAME TRAFFIC, 30 DAYS" },
 	{ .name = "dollars", .title = "COST", .is_right = true },
 	{ .name = "saved", .is_right = true },
-	{ .name = "of", .title = "OF IT", .is_right = true },
+	{ .name = "of", .title = "OF IT", .is_right = true, .is_wide = true },
 	{ .name = "late", .is_right = true },
 	{ .name = "setting" },
 };
@@ -300,8 +303,8 @@ static const struct table_column fleet_columns[] = {
 static const struct {
 	const char *fleet, *shown;
 } fleet_names[] = { { "recorded", "as it was" },
-		    { "autoscaler", "an HPA or your own" },
-		    { "static", "as many as the peak needs" },
+		    { "autoscaler", "HPA, or your own" },
+		    { "static", "static peak" },
 		    { "hot-only", "without standby" },
 		    { "preheat", "Preheat, if it acted" } };
 

@@ -43,6 +43,10 @@ answers_in_every_form check bad.yaml
 answers_in_every_form simulate -f pool.yaml --trace "$scratch/answers.csv"
 answers_in_every_form history export --out days
 
+for verb in status cost 'cost --by class' 'cost --excess' 'cost --alternatives' report history advise lead-time incidents; do
+	found "answers: $verb fits 80 columns" 0 '^0$' "cp '$answers/history.db' history.db" \
+		"preheat $verb --db history.db --utc 2>/dev/null >said; grep '   ' said | grep -cE '^.{81}' || true"
+done
 found 'answers: -o alone names the forms' 0 '^table.*wide.*json.*csv.*yaml' '' 'for verb in history explain replay cost report status version check simulate; do
 	preheat $verb -o 2>&1 | sed "s/.*allowed: //" | tr "|" " "; done | sort -u'
 found 'answers: times for programs are RFC 3339 in any zone' 0 '^1$' "cp '$answers/history.db' history.db" \

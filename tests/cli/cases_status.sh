@@ -5,10 +5,10 @@ simulated good --shape diurnal,bursts --length 3h --rate 20
 alone='unset KUBECONFIG KUBERNETES_SERVICE_HOST; export HOME=$PWD;'
 good="cp '$scratch/good/history.db' h.db"
 
-found 'status: of a history' 0 '^llm +chat +interactive +act +[0-9]+ +[0-9]+ +-?[0-9.]+ +[0-9.]+ +[0-9hms]+/[0-9hms]+ ' \
+found 'status: of a history' 0 '^llm +chat +act +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9hms]+ ' \
 	"$good" 'preheat status --db h.db'
-found 'status: its head is that of kubectl' 0 \
-	'^NAMESPACE +NAME +CLASS +MODE +HOT +STANDBY +HEADROOM +DEMAND +LEAD-TIME +WAIT +LIMIT +LAST-CHANGE$' "$good" 'preheat status --db h.db'
+found 'status: its head is short' 0 \
+	'^NAMESPACE +NAME +MODE +HOT +STANDBY +DEMAND +WAIT +LIMIT +CHANGED$' "$good" 'preheat status --db h.db'
 found 'status: of the folder of a simulation' 0 'llm +chat' 'true' "preheat status --db '$scratch/good'"
 found 'status: the reason, wide' 0 'REASON.*' "$good" 'preheat status --db h.db -o wide'
 found 'status: objectives, as the rows of five minutes have them' 0 '^alike$' "$good" \
@@ -27,7 +27,8 @@ found 'status: nothing pays' 0 'To change, by what was tried at 2026-05-10 08:00
 found 'status: a damaged list of changes' 0 '^Note: h\.db\.advice\.json: ' "$good; echo '[{' >h.db.advice.json" 'preheat status --db h.db 2>&1'
 found 'status: one pool' 0 'chat' "$good" 'preheat status --db h.db --pool llm/chat'
 found 'status: numbers for programs' 0 '^true$' "$good" 'preheat status --db h.db -o json 2>/dev/null |
-	jq ".[0] | (.hot | type) == \"number\" and (.demand | type) == \"number\" and (.last_change | test(\"Z$\"))"'
+	jq ".[0] | (.hot | type) == \"number\" and (.demand | type) == \"number\" and (.wait_s | type) == \"number\"
+		and .lead_time_p50_s > 1 and .lead_time_p95_s > .lead_time_p50_s and (.last_change | test(\"Z$\"))"'
 found 'status: csv' 0 '^namespace,name,class,mode,hot,' "$good" 'preheat status --db h.db -o csv'
 found 'status: when it was decided' 0 'As decided at 20' "$good" 'preheat status --db h.db 2>&1 >/dev/null'
 found 'status: another namespace is empty, not wrong' 0 'No WarmPools found in namespace nowhere' "$good" \

@@ -71,7 +71,7 @@ def the_same_everywhere(s, leader):
         s.expect(f"metrics and status agree about {row['name']}", lambda name=row['name']: agree(s, leader, name))
     table = status(s, '-n', world.SPACE)
     s.check(f'status is a table as kubectl makes them:\n{table}',
-            re.match(r'NAMESPACE +NAME +CLASS +MODE +HOT +STANDBY +HEADROOM +DEMAND +LEAD-TIME +WAIT +LIMIT +LAST-CHANGE\n', table))
+            re.match(r'NAMESPACE +NAME +MODE +HOT +STANDBY +DEMAND +WAIT +LIMIT +CHANGED\n', table))
     s.check('a history tells the same pools', [row['name'] for row in rows_of(s, '--db', leader.db)] == ['chat', 'embed', 'train'])
     promtool(s, leader)
 
