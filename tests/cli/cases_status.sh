@@ -19,7 +19,7 @@ found 'status: a window longer than the record' 0 '^The record is 2h59m long; wh
 	'preheat status --db h.db'
 found 'status: lateness and cost by day' 0 '^SPENT ON( +[A-Z][a-z]{2} [0-9]{2}){7}$' "$good" 'preheat status --db h.db'
 found 'status: incidents' 0 'No incidents: |^[0-9]+ incidents? in 7 days' "$good" 'preheat status --db h.db'
-found 'status: what was tried' 0 '^chat +headroom\.min: 2 +-\$3\.97 +2\.53 % +0\.79 % +-$' \
+found 'status: what was tried' 0 '^chat +headroom\.min: 2 +-\$3\.97 +2\.53 % +0\.79 %$' \
 	"$good; echo '[{\"namespace\":\"llm\",\"pool\":\"chat\",\"change\":\"headroom.min: 2\",\"saves_dollars_a_day\":-3.9712,\"dollars_a_day\":52,\"late_ppm\":25250,\"late_with_ppm\":7937,\"allowed_ppm\":10000,\"needs\":null,\"tried_days\":7}]' >h.db.advice.json" \
 	'preheat status --db h.db'
 found 'status: nothing pays' 0 'To change, by what was tried at 2026-05-10 08:00:00: nothing pays' \
