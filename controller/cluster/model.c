@@ -292,6 +292,17 @@ static void drop_templates(struct cluster *c)
 		template_drop(c, &c->groups[i].template);
 }
 
+/* What was bought for it stays its own wherever its group stands now. */
+static void keep_order(const struct cluster *c, struct pod *p, const struct group_known *groups, size_t count)
+{
+	const struct group_known *g = &c->groups[p->told_group];
+	p->is_told = false;
+	for (size_t i = 0; i < count && !p->is_told; i++) {
+		p->is_told = strcmp(groups[i].name, g->name) == 0 && strcmp(groups[i].provider, g->provider) == 0;
+		p->told_group = (int)i;
+	}
+}
+
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
 		       const struct cluster_group *groups, size_t group_count)
 {
@@ -306,6 +317,9 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 	struct pod *p = NULL;
 	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
 		pod_leave_pool(p);
+		if (p->is_told)
+			keep_order(c, p, known_groups, group_count);
+	}
 	drop_templates(c);
 	arena_release(&c->fleet);
 	c->fleet = fleet;

@@ -358,7 +358,8 @@ struct pod_order {
 /* In the order of the scheduler, but for those that were told so since they last needed a machine that nobody had
  * bought. To be called at each decision, before it is acted on, and whenever machines were told to be on their way. */
 struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t *count);
-void cluster_order_is_told(struct cluster *c, const struct pod *p);
+/* It stays there from now on, as long as the machine comes. */
+void cluster_order_is_told(struct cluster *c, const struct pod_order *o);
 
 enum gang_kind {
 	GANG_NONE,

@@ -468,17 +468,23 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, struct 
 static struct fit_node *find_to_come(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
-	const struct choice choices[] = { { k->groups, k->sure_count },
-					  { k->groups + k->sure_count, k->group_count - k->sure_count } };
+	const struct pod *p = w->pod;
+	bool has_own = p->is_told && is_among(k->groups, k->group_count, p->told_group);
+	const struct choice sure = { k->groups, k->sure_count }, own = { &p->told_group, has_own },
+			    rest = { k->groups + k->sure_count, k->group_count - k->sure_count };
+	const struct {
+		struct choice of;
+		enum placing placing;
+	} steps[] = { { sure, PLACING_COMING },
+		      { own, PLACING_COMING },
+		      { sure, PLACING_NEW },
+		      { rest, PLACING_COMING },
+		      { rest, PLACING_NEW } };
 	struct fit_node *n = NULL;
-	for (size_t i = 0; n == NULL && i < 2; i++) {
-		w->placing = PLACING_COMING;
-		if (w->pod->pool >= 0) /* others were not what it was bought for */
-			n = find_added(r, w->pod, k, choices[i], true);
-		if (n != NULL)
-			break;
-		w->placing = PLACING_NEW;
-		n = find_added(r, w->pod, k, choices[i], false);
+	for (size_t i = 0; n == NULL && i < sizeof steps / sizeof *steps; i++) {
+		w->placing = steps[i].placing;
+		if (w->placing == PLACING_NEW || p->pool >= 0) /* what comes was bought for pods of pools */
+			n = find_added(r, p, k, steps[i].of, w->placing == PLACING_COMING);
 	}
 	return n;
 }
@@ -909,8 +915,9 @@ struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t 
 	return orders;
 }
 
-void cluster_order_is_told(struct cluster *c, const struct pod *p)
+void cluster_order_is_told(struct cluster *c, const struct pod_order *o)
 {
-	struct pod *told = pod_find(c, (struct object_uid){ p->uid[0], p->uid[1] });
+	struct pod *told = pod_find(c, (struct object_uid){ o->pod->uid[0], o->pod->uid[1] });
 	told->is_told = true;
 }
+	told->told_group = o->group;

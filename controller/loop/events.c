@@ -236,7 +236,7 @@ static void tell_order(struct controller *c, const struct pod_order *o)
 		   g->name, fleet_of(c)->pools[o->pod->pool].name, (long long)node_group_size(c->groups[o->group]),
 		   (long long)g->max_nodes);
 	tell_pod(c, o->pod, (struct pool_event){ "TriggeredScaleUp", "ScaleUp", false }, note.text);
-	cluster_order_is_told(c->cluster, o->pod);
+	cluster_order_is_told(c->cluster, o);
 }
 
 /* Those that find no room are told later, unless they have their node by then. */
@@ -249,7 +249,7 @@ static void tell_orders(struct controller *c)
 	for (size_t i = 0; i < count; i++) {
 		size_t pool = (size_t)orders[i].pod->pool;
 		if (!c->pools[pool]->told.has_size) /* who led before told them */
-			cluster_order_is_told(c->cluster, orders[i].pod);
+			cluster_order_is_told(c->cluster, &orders[i]);
 		else if (pool_may_act(c, pool) && is_accepted(c->groups[orders[i].group]) &&
 			 event_counts(c->events).waiting < TOLD_ORDERS_MOST)
 			tell_order(c, &orders[i]);

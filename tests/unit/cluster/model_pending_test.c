@@ -558,6 +558,62 @@ static void what_is_told_goes_before_what_may_be(void **state)
 	}
 }
 
+static void expect_lacking(struct cluster *c, size_t g5, size_t p5, int64_t of_g5, int64_t of_p5)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct pool_view v = cluster_pool_view(c, 0, &a);
+	assert_int_equal(v.groups[g5].lacking_nodes, of_g5);
+	assert_int_equal(v.groups[p5].lacking_nodes, of_p5);
+}
+
+/* A machine that may not do was bought while the group that does had none: it is waited for, though that one has again
+ * meanwhile. For all others the sure one is bought. */
+static void a_machine_bought_for_a_pod_is_its_own(void **state)
+{
+	static const int groups[] = { 0, 1 };
+	static const struct cluster_label h100 = { "gpu", "h100" };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 2,
+					   .takes_any = true };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 1, 10) };
+	struct cluster_group turned[] = { group_named("p5", 1, 10), group_named("g5", 1, 10) };
+	struct cluster *c = cluster_new();
+	size_t count = 0;
+
+	(void)state;
+	fleet[1].labels = turned[0].labels = &h100;
+	fleet[1].label_count = turned[0].label_count = 1;
+	fleet[1].price = turned[0].price = 6;
+	cluster_set_fleet(c, &pool, 1, fleet, 2);
+	see_now(c, CLUSTER_PODS, NEW_POD("", GPU, TOLERATES ",'nodeSelector':{'gpu':'h100'}"));
+	cluster_offer(c, 0, 9);
+	expect_lacking(c, 0, 1, 1, 0);
+	cluster_expect(c, 0, 1); /* bought */
+	expect_lacking(c, 0, 1, 0, 0);
+	const struct pod_order *orders = cluster_pod_orders(c, &a, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(orders[0].group, 0);
+	cluster_order_is_told(c, &orders[0]);
+	cluster_offer(c, 1, 9);
+	expect_lacking(c, 0, 1, 0, 0);
+	cluster_set_fleet(c, &pool, 1, turned, 2);
+	cluster_expect(c, 1, 2);
+	cluster_offer(c, 0, 9);
+	cluster_offer(c, 1, 9);
+	expect_lacking(c, 1, 0, 0, 0);
+	see_now(c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'a','name':'q','uid':'v'},'spec':{'containers':[{'resources':{'limits':{" GPU
+		"}}}],'nodeSelector':{'gpu':'h100'}" TOLERATES "},'status':{'phase':'Pending'}}");
+	expect_lacking(c, 1, 0, 0, 1);
+	cluster_expect(c, 1, 0); /* it does not come */
+	expect_lacking(c, 1, 0, 0, 2);
+	cluster_free(c);
+}
+
 /* MIG slices, shares and GPUs of others, before any node was seen. */
 static void devices_of_other_names_are_bought(void **state)
 {
