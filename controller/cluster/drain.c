@@ -27,6 +27,8 @@ bool cluster_budget_seen(struct cluster *c, const struct budget_record *r, const
 	b->labels = model_labels(c, &r->match_labels);
 	b->expressions = model_requirements(c, NULL, &r->expressions);
 	b->allowed = r->allowed;
+	b->lets_unready_go = (r->unhealthy_policy != NULL && strcmp(r->unhealthy_policy, "AlwaysAllow") == 0) ||
+			     (r->healthy_least > 0 && r->healthy >= r->healthy_least);
 	arena_clear(&c->scratch);
 	return true;
 }
@@ -165,12 +167,13 @@ struct budgets_of_pod {
 static struct budgets_of_pod budgets_of(const struct cluster *c, const struct pod *p)
 {
 	struct budgets_of_pod of = { 0 };
+	bool is_ready = p->state == POD_READY;
 	const struct budget *b = NULL;
 	for (size_t i = 0; (b = store_next(&c->budgets, &i)) != NULL;) {
 		if (!budget_selects(b, p))
 			continue;
 		of.count++;
-		of.are_spent = of.are_spent || b->allowed < 1;
+		of.are_spent = of.are_spent || (b->allowed < 1 && (is_ready || !b->lets_unready_go));
 		if (of.first == NULL || strcmp(b->name, of.first->name) < 0) {
 			of.second = of.first;
 			of.first = b;
@@ -210,7 +213,7 @@ static enum drain_reason judge(const struct cluster *c, const struct pod *p, int
 	bool is_ours = pod_goes_with_node(p, evicts_pool);
 	*budgets = budgets_of(c, p);
 	enum drain_reason reason = standing(p, is_ours, budgets->count > 0, now);
-	if (reason != DRAIN_POSSIBLE)
+	if (reason != DRAIN_POSSIBLE || p->is_phase_pending)
 		return reason;
 	if (budgets->count > 1)
 		return DRAIN_BUDGETS_MISCONFIGURED;

@@ -881,6 +881,9 @@ static const struct field budget_fields[] = {
 	MAP(struct budget_record, match_labels, "spec>selector>matchLabels", NULL),
 	LIST(struct budget_record, expressions, "spec>selector>matchExpressions", expression_spec),
 	FIELD(struct budget_record, allowed, FIELD_INT, "status>disruptionsAllowed"),
+	FIELD(struct budget_record, healthy, FIELD_INT, "status>currentHealthy"),
+	FIELD(struct budget_record, healthy_least, FIELD_INT, "status>desiredHealthy"),
+	FIELD(struct budget_record, unhealthy_policy, FIELD_STRING, "spec>unhealthyPodEvictionPolicy"),
 };
 const struct record_spec budget_spec = RECORD(struct budget_record, budget_fields);
 

@@ -113,7 +113,8 @@ struct pod_record {
 struct budget_record {
 	struct decoded_map match_labels;
 	struct decoded_list expressions; /* of struct expression_record */
-	int64_t allowed;
+	int64_t allowed, healthy, healthy_least;
+	const char *unhealthy_policy;
 };
 
 struct quota_record {
@@ -310,6 +311,7 @@ struct budget {
 };
 
 struct quota_known {
+	bool lets_unready_go; /* pods that are not ready, whatever is allowed */
 	struct uid_key id; /* first */
 	const char *name_space, *name;
 	const struct resources *hard, *used; /* of GPUs, names without "requests." */

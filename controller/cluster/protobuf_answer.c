@@ -254,9 +254,11 @@ static const struct protobuf_field quota_status_fields[] = { QUANTITIES(1, "hard
 MESSAGE(quota_status, CORE "ResourceQuotaStatus", quota_status_fields);
 static const struct protobuf_field quota_fields[] = { ONE(1, "metadata", meta), ONE(3, "status", quota_status) };
 MESSAGE(quota, CORE "ResourceQuota", quota_fields);
-static const struct protobuf_field budget_spec_fields[] = { ONE(2, "selector", selector) };
+static const struct protobuf_field budget_spec_fields[] = { ONE(2, "selector", selector),
+							    TEXT(4, "unhealthyPodEvictionPolicy") };
 MESSAGE(budget_spec_message, "k8s.io.api.policy.v1.PodDisruptionBudgetSpec", budget_spec_fields);
-static const struct protobuf_field budget_status_fields[] = { INT(3, "disruptionsAllowed") };
+static const struct protobuf_field budget_status_fields[] = { INT(3, "disruptionsAllowed"), INT(4, "currentHealthy"),
+							      INT(5, "desiredHealthy") };
 MESSAGE(budget_status, "k8s.io.api.policy.v1.PodDisruptionBudgetStatus", budget_status_fields);
 static const struct protobuf_field budget_fields[] = { ONE(1, "metadata", meta), ONE(2, "spec", budget_spec_message),
 						       ONE(3, "status", budget_status) };

@@ -16,6 +16,12 @@
 	"{'metadata':{'namespace':'llm','name':'" name "','uid':'" name \
 	"'},'spec':{'selector':{'matchLabels':{'app':'chat'}}},'status':{'disruptionsAllowed':" allowed "}}"
 
+#define UNREADY_BUDGET(policy, healthy, desired)                                                                   \
+	"{'metadata':{'namespace':'llm','name':'b','uid':'b'},'spec':{'selector':{'matchLabels':{'app':'chat'}},'" \
+	"unhealthyPodEvictionPolicy':'" policy "'},'status':{'disruptionsAllowed':0,'currentHealthy':" healthy     \
+	",'desiredHealthy':" desired "}}"
+#define SERVES "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]"
+
 static const struct {
 	const char *what, *node, *pod, *budgets[2];
 	int evicts_pool;
@@ -158,6 +164,46 @@ static const struct {
 	  -1,
 	  DRAIN_BUDGET,
 	  "pod llm/p may not be disrupted now: budget b allows none",
+	  1 },
+	{ "budget spent, and a pod that is not ready",
+	  NODE(""),
+	  POD(OWNED, ""),
+	  { UNREADY_BUDGET("AlwaysAllow", "1", "2") },
+	  -1,
+	  DRAIN_POSSIBLE,
+	  "",
+	  1 },
+	{ "budget spent, and one that is",
+	  NODE(""),
+	  IN("llm", "p", ",'labels':{'app':'chat'}" OWNED, "", SERVES),
+	  { UNREADY_BUDGET("AlwaysAllow", "1", "2") },
+	  -1,
+	  DRAIN_BUDGET,
+	  "pod llm/p may not be disrupted now: budget b allows none",
+	  1 },
+	{ "budget spent, and too few are healthy",
+	  NODE(""),
+	  POD(OWNED, ""),
+	  { UNREADY_BUDGET("IfHealthyBudget", "1", "2") },
+	  -1,
+	  DRAIN_BUDGET,
+	  "pod llm/p may not be disrupted now: budget b allows none",
+	  1 },
+	{ "budget spent, and just enough are healthy without it",
+	  NODE(""),
+	  POD(OWNED, ""),
+	  { UNREADY_BUDGET("IfHealthyBudget", "2", "2") },
+	  -1,
+	  DRAIN_POSSIBLE,
+	  "",
+	  1 },
+	{ "budgets hold no pod that has not begun",
+	  NODE(""),
+	  IN("llm", "p", ",'labels':{'app':'chat'}" OWNED, "", "'phase':'Pending'"),
+	  { BUDGET("b", "0"), BUDGET("a", "0") },
+	  -1,
+	  DRAIN_POSSIBLE,
+	  "",
 	  1 },
 	{ "two budgets",
 	  NODE(""),
