@@ -116,6 +116,14 @@ static const struct taint *barring(const struct pod_shape *s, const struct fit_n
 	return NULL;
 }
 
+static bool is_of_cloud(const struct fit_node *n, const struct taint *t)
+{
+	for (size_t i = 0; i < intern_count(n->cloud_taints); i++)
+		if (memcmp(&n->cloud_taints->items[i], t, sizeof *t) == 0)
+			return true;
+	return false;
+}
+
 static bool fits_taints(const struct pod_shape *s, const struct fit_node *n, char *why)
 {
 	static const struct taint cordon = { "node.kubernetes.io/unschedulable", NULL, "NoSchedule" };
@@ -124,8 +132,11 @@ static bool fits_taints(const struct pod_shape *s, const struct fit_node *n, cha
 		t = &cordon;
 	if (t == NULL)
 		return true;
-	snprintf(why, FIT_WHY_SIZE, "does not tolerate the taint %s%s%s:%s", t->key, t->value == NULL ? "" : "=",
-		 t->value == NULL ? "" : t->value, t->effect);
+	snprintf(why, FIT_WHY_SIZE, "does not tolerate the taint %s%s%s:%s%s", t->key, t->value == NULL ? "" : "=",
+		 t->value == NULL ? "" : t->value, t->effect,
+		 !is_of_cloud(n, t) ? ""
+				    : ", which the cloud tells of and no node was seen with: if it goes when a node "
+				      "has started, name it in startupTaints");
 	return false;
 }
 

@@ -22,12 +22,13 @@ struct residents;
 struct resources;
 struct taint_set;
 
-enum { FIT_WHY_SIZE = 200 };
+enum { FIT_WHY_SIZE = 400 };
 
 struct fit_node {
 	const char *name, *hostname; /* NULL: not known */
 	const struct label_set *labels;
 	const struct taint_set *taints;
+	const struct taint_set *cloud_taints; /* of these, those that only a cloud tells of; NULL: none */
 	const struct resources *allocatable;
 	const struct node *node;	   /* NULL: one to come */
 	const struct residents *residents; /* of one to come: what it will run beside; or NULL */

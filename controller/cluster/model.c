@@ -315,7 +315,7 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 	for (size_t i = 0; i < group_count; i++)
 		known_groups[i] = copy_group(c, &fleet, &groups[i]);
 	struct pod *p = NULL;
-	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;) {
 		pod_leave_pool(p);
 		if (p->is_told)
 			keep_order(c, p, known_groups, group_count);

@@ -257,6 +257,9 @@ struct template
 {
 	const struct label_set *labels; /* of the node that spoke last */
 	const struct taint_set *taints;
+	const struct taint_set *told_taints, *cloud_taints; /* of any node; those that only its cloud tells */
+	const struct taint_set *doubted;		    /* that the last node got after it came; NULL: none */
+	millis doubted_until;				    /* no node came since it left; 0: one did */
 	const struct resources *allocatable;
 	struct residents residents;
 	bool has_residents_less; /* some went since they were counted */
@@ -276,9 +279,9 @@ bool pod_is_resident(const struct pod *p);
 void template_resident_came(struct cluster *c, const struct node *n);
 /* It, or the node itself. */
 void template_resident_left(struct cluster *c, const struct node *n);
-void template_follow(struct cluster *c); /* counts them again where some left */
+void template_follow(struct cluster *c); /* counts them again where some left; doubts end */
 /* Of what the last one got that none of those that stay has: it was its own. */
-void template_node_left(struct cluster *c, const struct node *gone);
+void template_node_left(struct cluster *c, const struct node *gone, millis at);
 
 struct group_known {
 	const char *name, *provider;
@@ -308,10 +311,10 @@ struct budget {
 	const struct label_set *labels;
 	const struct requirement_set *expressions;
 	int64_t allowed;
+	bool lets_unready_go; /* pods that are not ready, whatever is allowed */
 };
 
 struct quota_known {
-	bool lets_unready_go; /* pods that are not ready, whatever is allowed */
 	struct uid_key id; /* first */
 	const char *name_space, *name;
 	const struct resources *hard, *used; /* of GPUs, names without "requests." */

@@ -87,6 +87,7 @@ static void forget_object(struct cluster *c, struct node *n)
 void node_release(struct cluster *c, struct node *n)
 {
 	forget_object(c, n);
+	intern_drop(&c->intern, n->came_taints);
 	intern_drop(&c->intern, n->born_taints);
 	store_remove(&c->nodes, n);
 	intern_drop(&c->intern, n->name);
@@ -292,10 +293,12 @@ static bool has_startup_taint(const struct cluster *c, const struct node *n)
 
 static void read_taints(const struct cluster *c, struct node *n)
 {
+	bool has_startup = has_startup_taint(c, n);
 	n->is_kept_off = false;
-	n->is_ready &= !has_startup_taint(c, n);
 	for (size_t i = 0; i < intern_count(n->taints); i++)
 		read_taint(n, n->taints->items[i].key);
+	n->is_starting = n->is_ready && !n->is_kept_off && has_startup;
+	n->is_ready &= !has_startup;
 	n->is_kept_off &= n->is_ready;
 	n->is_ready &= !n->is_kept_off;
 }
@@ -366,6 +369,14 @@ static void read_times(const struct cluster *c, struct node *n, const struct nod
 	n->unready_since = n->is_ready ? 0 : before->unready_since != 0 ? before->unready_since : turned;
 	n->cordoned_since = !n->is_cordoned ? 0 : before->cordoned_since != 0 ? before->cordoned_since : seen->arrived;
 	settle_gpu_at(n, before->gpu_at, seen->arrived, seen->is_from_list && !before->is_known);
+}
+
+static void keep_first_taints(struct node *n, const struct node *before)
+{
+	if (before->is_known || n->was_listed)
+		return;
+	intern_hold(n->taints);
+	n->came_taints = n->taints;
 }
 
 /* Its pods' GPUs depend on how the node shares its devices. */
@@ -463,6 +474,7 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 	read_standing(c, n, r);
 	n->gpus_milli = node_gpus_milli(n);
 	read_times(c, n, r, seen, &before);
+	keep_first_taints(n, &before);
 	weigh_pods(n);
 	node_place(c, n);
 	notify_changes(c, n, &before, seen->arrived, seen->is_from_list);
@@ -499,8 +511,9 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	notify(c, CLUSTER_NODE_GONE, n, at, false);
 	template_resident_left(c, n);
 	if (n->group >= 0 && n->taught_at != 0)
-		template_node_left(c, n);
+		template_node_left(c, n, at);
 	forget_object(c, n);
+	intern_drop(&c->intern, n->came_taints);
 	intern_drop(&c->intern, n->born_taints);
 	struct node bare = { .name = n->name, .pods = n->pods, .slices = n->slices, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
@@ -686,14 +699,21 @@ static void settle_owner(const struct cluster *c, struct node *n)
 		n->owner = n->group >= 0 && c->groups[n->group].drives_marked_nodes ? NODE_UNCLAIMED : NODE_PROVISIONER;
 }
 
-/* It was taken for ready before its group was told. */
-static void hold_back(const struct cluster *c, struct node *n)
+/* What is told of a group may change while its nodes say nothing new. */
+static void follow_startup_taints(const struct cluster *c, struct node *n)
 {
-	if (!n->is_ready || !has_startup_taint(c, n))
-		return;
-	n->is_ready = false;
-	n->unready_since = n->ready_since;
-	n->ready_since = 0;
+	bool has_startup = has_startup_taint(c, n);
+	if (n->is_ready && has_startup) {
+		n->is_ready = false;
+		n->is_starting = true;
+		n->unready_since = n->ready_since;
+		n->ready_since = 0;
+	} else if (n->is_starting && !has_startup) {
+		n->is_ready = true;
+		n->is_starting = false;
+		n->ready_since = n->unready_since;
+		n->unready_since = 0;
+	}
 }
 
 void node_place(struct cluster *c, struct node *n)
@@ -701,7 +721,7 @@ void node_place(struct cluster *c, struct node *n)
 	n->group = group_of(c, n);
 	if (n->is_known)
 		settle_owner(c, n);
-	hold_back(c, n);
+	follow_startup_taints(c, n);
 	if (n->group >= 0)
 		template_learn(c, n);
 }

@@ -33,6 +33,7 @@ struct node {
 	bool is_known;	  /* false: a pod names it and no node object was seen yet */
 	bool is_ready;	  /* condition Ready is True, and no taint of a start is left */
 	bool is_kept_off; /* it would be, and Kubernetes has not taken its taint off yet */
+	bool is_starting; /* it would be, but for a taint that is told of its group */
 	bool is_cordoned;
 	bool is_draining;  /* annotation or taint preheat.dev/draining */
 	bool is_leaving;   /* the object is being deleted */
@@ -54,6 +55,7 @@ struct node {
 	struct device_slice *slices;
 	const struct resources *own_allocatable; /* as its object says */
 	const struct resources *own_whole;	 /* with all devices that it has, those that are broken, too */
+	const struct taint_set *came_taints;	 /* when it was first seen; NULL: none, or it was there before us */
 	const struct taint_set *born_taints;	 /* lasting ones that it had when it first taught its group, and has */
 	millis told_at;				 /* when its object last came */
 	millis taught_at;			 /* when it was first whole; 0: not yet */

@@ -117,6 +117,7 @@ static struct fit_node *next_node(struct round *r, int group, const struct label
 	*n = (struct fit_node){ .hostname = host,
 				.labels = labels,
 				.taints = t->taints,
+				.cloud_taints = t->is_learned ? NULL : t->cloud_taints,
 				.allocatable = t->allocatable,
 				.residents = &t->residents,
 				.group = group,
@@ -464,7 +465,8 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, struct 
 	return NULL;
 }
 
-/* On no machine that might do while one can be had that does: not even on one that comes for others. */
+/* On no machine that might do while one can be had that does: not even on one that comes for others. What was bought
+ * for it stays its own: a dearer group that can be had again meanwhile would be a second machine. */
 static struct fit_node *find_to_come(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
@@ -919,5 +921,5 @@ void cluster_order_is_told(struct cluster *c, const struct pod_order *o)
 {
 	struct pod *told = pod_find(c, (struct object_uid){ o->pod->uid[0], o->pod->uid[1] });
 	told->is_told = true;
-}
 	told->told_group = o->group;
+}

@@ -119,8 +119,8 @@ struct pod {
 	struct pod_refusals *refusals;	    /* NULL without */
 	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
 	bool is_told;			    /* that a machine is on its way for it */
-	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	int told_group;			    /* where that is */
+	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *gang;		    /* name of the pod group that it is of, NULL without */
 	const char *nominated; /* name of the node where its scheduler makes room for it by preemption, NULL without */

@@ -12,11 +12,14 @@
 enum { ELSEWHERE_MOST = 8 };
 /* Once it is whole: its DaemonSets' pods are there, and whoever marks nodes has marked it. */
 static const millis DAEMONS_COME = MINUTE, TAINTS_COME = 10 * MINUTE;
+/* What two machines got one after the other is believed for so long, once they are gone. */
+static const millis DOUBT_RESTS = DAY;
 
 static void template_hold(const struct template *t)
 {
 	intern_hold(t->labels);
 	intern_hold(t->taints);
+	intern_hold(t->doubted);
 	intern_hold(t->allocatable);
 	intern_hold(t->residents.requests);
 	intern_hold(t->residents.ports);
@@ -34,6 +37,9 @@ void template_drop(struct cluster *c, const struct template *t)
 {
 	intern_drop(&c->intern, t->labels);
 	intern_drop(&c->intern, t->taints);
+	intern_drop(&c->intern, t->told_taints);
+	intern_drop(&c->intern, t->cloud_taints);
+	intern_drop(&c->intern, t->doubted);
 	intern_drop(&c->intern, t->allocatable);
 	drop_residents(c, &t->residents);
 	for (size_t i = 0; i < t->zone_count; i++)
@@ -41,6 +47,12 @@ void template_drop(struct cluster *c, const struct template *t)
 }
 
 /* --- what is told of it --- */
+
+static const struct node_promise *promise_of(const struct cluster_group *g)
+{
+	static const struct node_promise nothing;
+	return g->promise != NULL ? g->promise : &nothing;
+}
 
 static bool has_pair(const struct decoded_pair *pairs, size_t count, const char *key)
 {
@@ -82,20 +94,26 @@ static bool has_record(const struct taint_record *rows, size_t count, const stru
 	return false;
 }
 
-static const struct taint_set *told_taints(struct cluster *c, const struct cluster_group *g,
-					   const struct node_promise *cloud)
+static const struct taint_set *taints_of(struct cluster *c, struct taint_record *rows, size_t count)
 {
+	const struct decoded_list list = { rows, count };
+	return model_taints(c, &list);
+}
+
+static void tell_taints(struct cluster *c, const struct cluster_group *g, struct template *t)
+{
+	const struct node_promise *cloud = promise_of(g);
 	struct taint_record *rows = arena_array(&c->scratch, struct taint_record, g->taint_count + cloud->taint_count);
 	size_t count = 0;
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[count++] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
 	for (size_t i = 0; i < cloud->taint_count; i++) {
-		const struct promised_taint *t = &cloud->taints[i];
-		if (!is_of_start(t, g) && !has_record(rows, count, t))
-			rows[count++] = (struct taint_record){ t->key, t->value, t->effect };
+		const struct promised_taint *of = &cloud->taints[i];
+		if (!is_of_start(of, g) && !has_record(rows, count, of))
+			rows[count++] = (struct taint_record){ of->key, of->value, of->effect };
 	}
-	const struct decoded_list list = { rows, count };
-	return model_taints(c, &list);
+	t->told_taints = taints_of(c, rows, count);
+	t->cloud_taints = taints_of(c, rows + g->taint_count, count - g->taint_count);
 }
 
 struct amounts {
@@ -155,11 +173,12 @@ static const struct resources *told_resources(struct cluster *c, const struct cl
 
 static struct template told(struct cluster *c, const struct cluster_group *g)
 {
-	static const struct node_promise nothing;
-	const struct node_promise *cloud = g->promise != NULL ? g->promise : &nothing;
-	return (struct template){ .labels = told_labels(c, g, cloud),
-				  .taints = told_taints(c, g, cloud),
-				  .allocatable = told_resources(c, g, cloud) };
+	const struct node_promise *cloud = promise_of(g);
+	struct template t = { .labels = told_labels(c, g, cloud), .allocatable = told_resources(c, g, cloud) };
+	tell_taints(c, g, &t);
+	t.taints = t.told_taints;
+	intern_hold(t.taints);
+	return t;
 }
 
 /* What was learned before it was told that these go. */
@@ -185,6 +204,7 @@ struct template template_of(struct cluster *c, const struct cluster_group *g)
 		template_hold(&kept);
 		kept.taints = without_startup(c, kept.taints, g);
 		intern_drop(&c->intern, old->template.taints);
+		tell_taints(c, g, &kept);
 		return kept;
 	}
 	return told(c, g);
@@ -323,13 +343,6 @@ static void count_residents(struct cluster *c, int group)
 	c->generation++;
 }
 
-void template_follow(struct cluster *c)
-{
-	for (size_t i = 0; i < c->group_count; i++)
-		if (c->groups[i].template.has_residents_less)
-			count_residents(c, (int)i);
-}
-
 /* --- taints --- */
 
 static bool has_taint(const struct taint_set *set, const struct taint *wanted)
@@ -346,6 +359,18 @@ static const struct taint_set *common(struct cluster *c, const struct taint_set 
 	struct taint *rows = arena_array(&c->scratch, struct taint, intern_count(a));
 	for (size_t i = 0; i < intern_count(a); i++)
 		if (has_taint(b, &a->items[i]))
+			rows[count++] = a->items[i];
+	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
+}
+
+/* Those of `a` that neither of the others has. */
+static const struct taint_set *without(struct cluster *c, const struct taint_set *a, const struct taint_set *b,
+				       const struct taint_set *more)
+{
+	size_t count = 0;
+	struct taint *rows = arena_array(&c->scratch, struct taint, intern_count(a));
+	for (size_t i = 0; i < intern_count(a); i++)
+		if (!has_taint(b, &a->items[i]) && !has_taint(more, &a->items[i]))
 			rows[count++] = a->items[i];
 	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
 }
@@ -374,16 +399,39 @@ static void learn_taints(struct cluster *c, struct template *t, struct node *n)
 		intern_drop(&c->intern, old);
 	}
 	intern_drop(&c->intern, before);
+	t->doubted_until = 0;
 }
 
-void template_node_left(struct cluster *c, const struct node *gone)
+static void forget_doubted(struct cluster *c, struct template *t)
+{
+	const struct taint_set *old = t->taints;
+	t->taints = without(c, old, t->doubted, NULL);
+	intern_drop(&c->intern, old);
+	t->doubted_until = 0;
+}
+
+/*
+ * No node is left to ask. What the last one got after it came may be what is put on all of them, or why it went: the
+ * next one shows, and is believed if it is the same.
+ */
+static void doubt(struct cluster *c, struct template *t, const struct node *gone, millis at)
+{
+	const struct taint_set *before = t->doubted, *news = NULL;
+	t->doubted = without(c, t->taints, t->told_taints, gone->came_taints);
+	news = without(c, t->doubted, before, NULL);
+	t->doubted_until = at + DOUBT_RESTS;
+	if (intern_count(news) > 0)
+		forget_doubted(c, t);
+	intern_drop(&c->intern, news);
+	intern_drop(&c->intern, before);
+}
+
+void template_node_left(struct cluster *c, const struct node *gone, millis at)
 {
 	struct template *t = &c->groups[gone->group].template;
 	const struct taint_set *shared = NULL;
 	const struct node *n = NULL;
 	bool is_left = false;
-	if (t->taints != gone->born_taints)
-		return;
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
 		if (n == gone || n->group != gone->group || n->taught_at == 0)
 			continue;
@@ -395,10 +443,14 @@ void template_node_left(struct cluster *c, const struct node *gone)
 			intern_drop(&c->intern, before);
 		is_left = true;
 	}
-	if (!is_left)
-		return;
-	intern_drop(&c->intern, t->taints);
-	t->taints = shared;
+	if (!is_left) {
+		doubt(c, t, gone, at);
+	} else if (t->taints == gone->born_taints) {
+		intern_drop(&c->intern, t->taints);
+		t->taints = shared;
+	} else {
+		intern_drop(&c->intern, shared);
+	}
 	arena_clear(&c->scratch);
 }
 
@@ -461,4 +513,18 @@ void template_learn(struct cluster *c, struct node *n)
 	t->is_learned = true;
 	if (n->taught_at == 0)
 		n->taught_at = n->told_at;
+}
+
+void template_follow(struct cluster *c)
+{
+	for (size_t i = 0; i < c->group_count; i++) {
+		struct template *t = &c->groups[i].template;
+		if (t->has_residents_less)
+			count_residents(c, (int)i);
+		if (t->doubted_until != 0 && t->doubted_until <= c->followed_at) {
+			forget_doubted(c, t);
+			c->generation++;
+			arena_clear(&c->scratch);
+		}
+	}
 }

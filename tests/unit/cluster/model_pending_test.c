@@ -771,6 +771,7 @@ int main(void)
 		cmocka_unit_test(expendable_pods_ask_for_no_machine),
 		cmocka_unit_test(a_nominated_pod_waits_for_its_node),
 		cmocka_unit_test(what_is_told_goes_before_what_may_be),
+		cmocka_unit_test(a_machine_bought_for_a_pod_is_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ struct node_told {
 
 static const struct node_told plain = { .name = "n1", .zone = "z1", .gpus = 8 };
 
-static struct cluster *cluster_of_one_group(void)
+static void tell(struct cluster *c, const struct cluster_group *g)
 {
 	static const int first[] = { 0 };
 	static const struct cluster_pool pool = { .name = "any",
@@ -20,10 +20,15 @@ static struct cluster *cluster_of_one_group(void)
 						  .groups = first,
 						  .group_count = 1,
 						  .takes_any = true };
+	cluster_set_fleet(c, &pool, 1, g, 1);
+	cluster_offer(c, 0, 20);
+}
+
+static struct cluster *cluster_of_one_group(void)
+{
 	struct cluster_group group = group_named("g", 8, 20);
 	struct cluster *c = cluster_new();
-	cluster_set_fleet(c, &pool, 1, &group, 1);
-	cluster_offer(c, 0, 20);
+	tell(c, &group);
 	return c;
 }
 
@@ -71,7 +76,12 @@ static void end_daemon(struct cluster *c, const char *node, const char *cpu)
 }
 
 #define ASKS(gpus, more) "'containers':[{'resources':{'limits':{'nvidia.com/gpu':'" gpus "'" more "}}}]"
+#define TOLERATES(key)	 ",'tolerations':[{'key':'" key "','operator':'Exists'}]"
 #define WANTS_ZONE(zone) ",'nodeSelector':{'topology.kubernetes.io/zone':'" zone "'}"
+
+#define BROKEN	      "{'key':'ops.example/broken','effect':'NoSchedule'}"
+#define OURS	      "{'key':'gpu','effect':'NoSchedule'}"
+#define BARRED(taint) "g: does not tolerate the taint " taint ":NoSchedule"
 
 /* All GPUs of a node that there is. */
 static void fill(struct cluster *c, const char *node)
@@ -170,6 +180,59 @@ static void a_taint_of_one_new_node_goes_with_it(void **state)
 	cluster_free(c);
 }
 
+static void come_and_go(struct cluster *c, struct node_told n, const char *taints_later, millis at)
+{
+	see_node_at(c, n, (struct moment){ at, false });
+	n.taints = taints_later;
+	see_node_at(c, n, (struct moment){ at + 3 * MINUTE, false });
+	cluster_node_gone(c, object_uid_of(n.name), at + 5 * MINUTE);
+}
+
+/* With no other node left to ask, one bad machine must not shut its group; two in a row do, for a day. */
+static void a_taint_of_the_only_node_goes_with_it(void **state)
+{
+	static const char other[] = "{'key':'ops.example/hot','effect':'NoSchedule'}";
+	static const struct node_told next = { .name = "n2", .zone = "z1", .gpus = 8 },
+				      last = { .name = "n3", .zone = "z1", .gpus = 8 };
+
+	(void)state;
+	struct cluster *c = cluster_of_one_group();
+	come_and_go(c, plain, BROKEN, BEGINS);
+	expect_told(c, ASKS("1", ""), "");
+	come_and_go(c, next, other, BEGINS + HOUR);
+	expect_told(c, ASKS("1", ""), "");
+	come_and_go(c, last, other, BEGINS + 2 * HOUR);
+	expect_told(c, ASKS("1", ""), BARRED("ops.example/hot"));
+	cluster_follow_waiting(c, BEGINS + DAY);
+	expect_told(c, ASKS("1", ""), BARRED("ops.example/hot"));
+	cluster_follow_waiting(c, BEGINS + DAY + 3 * HOUR);
+	expect_told(c, ASKS("1", ""), "");
+	cluster_free(c);
+}
+
+/* Nor one that was there before us, but for what is told of all, or what a machine came with. */
+static void taints_that_are_told_or_come_with_a_machine_outlast_the_only_node(void **state)
+{
+	static const struct cluster_taint written = { "gpu", NULL, "NoSchedule" };
+	static const struct node_told sick = { .name = "n1", .zone = "z1", .gpus = 8, .taints = OURS "," BROKEN };
+
+	(void)state;
+	for (int is_written = 0; is_written < 2; is_written++) {
+		struct cluster *c = cluster_of_one_group();
+		struct cluster_group group = group_named("g", 8, 20);
+		group.taints = &written;
+		group.taint_count = (size_t)is_written;
+		tell(c, &group);
+		see_node_at(c, sick, (struct moment){ BEGINS, true });
+		end_node(c, "n1");
+		expect_told(c, ASKS("1", ""), is_written ? BARRED("gpu") : "");
+		see_node_at(c, sick, (struct moment){ BEGINS + HOUR, false });
+		end_node(c, "n1");
+		expect_told(c, ASKS("1", "") TOLERATES("gpu"), BARRED("ops.example/broken"));
+		cluster_free(c);
+	}
+}
+
 /* A fresh node whose DaemonSets are not there yet shows less than the next one will have. */
 static void the_node_with_most_daemons_counts(void **state)
 {
@@ -244,10 +307,6 @@ static void a_broken_device_is_not_the_groups(void **state)
 	expect_told(c, ASKS("8", ""), EIGHT_OF("4"));
 	cluster_free(c);
 }
-
-#define BROKEN	      "{'key':'ops.example/broken','effect':'NoSchedule'}"
-#define OURS	      "{'key':'gpu','effect':'NoSchedule'}"
-#define BARRED(taint) "g: does not tolerate the taint " taint ":NoSchedule"
 
 /* What somebody puts on one node later is that node's own, whoever spoke last and when it is gone. */
 static void a_taint_put_on_a_node_is_not_the_groups(void **state)
@@ -383,21 +442,7 @@ static struct node_promise promise(size_t labels, size_t taints, size_t resource
 				      .resource_count = resources };
 }
 
-static void tell(struct cluster *c, const struct cluster_group *g)
-{
-	static const int first[] = { 0 };
-	static const struct cluster_pool pool = { .name = "any",
-						  .namespace = "b",
-						  .gpus_per_replica = 1,
-						  .groups = first,
-						  .group_count = 1,
-						  .takes_any = true };
-	cluster_set_fleet(c, &pool, 1, g, 1);
-	cluster_offer(c, 0, 20);
-}
-
 #define SELECTS(key, value) ",'nodeSelector':{'" key "':'" value "'}"
-#define TOLERATES(key)	    ",'tolerations':[{'key':'" key "','operator':'Exists'}]"
 
 static void a_node_goes_before_the_manifest_and_that_before_the_cloud(void **state)
 {
@@ -437,13 +482,17 @@ static void taints_of_the_cloud_count_but_for_those_of_a_start(void **state)
 	struct cluster_group group = group_named("g", 8, 20);
 	group.promise = &cloud;
 	tell(c, &group);
-	expect_told(c, ASKS("8", "") TOLERATES("dedicated"),
-		    "g: does not tolerate the taint example.com/starts:NoSchedule");
+	expect_told(
+		c, ASKS("8", "") TOLERATES("dedicated"),
+		BARRED("example.com/starts") ", which the cloud tells of and no node was seen with: if it goes when "
+					     "a node has started, name it in startupTaints");
 	group.startup_taints = &start;
 	group.startup_taint_count = 1;
 	tell(c, &group);
 	expect_told(c, ASKS("8", "") TOLERATES("dedicated"), "");
-	expect_told(c, ASKS("8", ""), "g: does not tolerate the taint dedicated=ml:NoSchedule");
+	expect_told(c, ASKS("8", ""),
+		    "g: does not tolerate the taint dedicated=ml:NoSchedule, which the cloud tells of and no node was "
+		    "seen with: if it goes when a node has started, name it in startupTaints");
 	group.taints = &written;
 	group.taint_count = 1;
 	tell(c, &group);
@@ -482,6 +531,8 @@ int main(void)
 		cmocka_unit_test(daemons_are_remembered_when_no_node_is_left),
 		cmocka_unit_test(the_marks_of_an_end_are_of_that_node),
 		cmocka_unit_test(a_taint_of_one_new_node_goes_with_it),
+		cmocka_unit_test(a_taint_of_the_only_node_goes_with_it),
+		cmocka_unit_test(taints_that_are_told_or_come_with_a_machine_outlast_the_only_node),
 		cmocka_unit_test(the_node_with_most_daemons_counts),
 		cmocka_unit_test(daemons_take_places_of_pods),
 		cmocka_unit_test(a_daemon_that_ends_is_forgotten_while_nodes_stand),
