@@ -206,6 +206,8 @@ struct pool_group_view {
 	int64_t placeholders;	    /* of this pool, running or starting */
 	int64_t placeholder_places; /* replicas that fit where those are */
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
+	int64_t expendable_places;  /* replicas more that fit where expendable pods are; 0 while pods of it wait for
+				       machines: they do not make room, or not yet */
 	int64_t joining;	    /* of its pods that wait: those that fit machines on their way */
 	int64_t lacking;	    /* of its pods that wait: those that need a machine more */
 	/* Of the pool that takes any: machines more that its pods need, and machines on their way that none sits on. */

@@ -22,6 +22,14 @@ bool node_is_usable(const struct node *n)
 	       n->owner == NODE_UNCLAIMED && n->interruption == NODE_STAYS;
 }
 
+int64_t node_gpus_held_milli(const struct node *n)
+{
+	int64_t held = n->gpus_used_milli;
+	for (const struct pod *p = n->low_count > 0 ? n->pods : NULL; p != NULL; p = p->next)
+		held -= pod_counts(p) && pod_is_expendable(p) ? p->gpus_milli : 0;
+	return held;
+}
+
 const char *node_label(const struct node *n, const char *key)
 {
 	if (strcmp(key, "kubernetes.io/hostname") == 0)
@@ -517,6 +525,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	intern_drop(&c->intern, n->born_taints);
 	struct node bare = { .name = n->name, .pods = n->pods, .slices = n->slices, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
+	bare.low_count = n->low_count;
 	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = bare.drained_by = "";
 	*n = bare;
 	weigh_pods(n);

@@ -62,7 +62,7 @@ struct node {
 	bool was_listed;			 /* it was there before us */
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
-	uint32_t placeholder_count;
+	uint32_t placeholder_count, low_count;	   /* low_count: pods that are expendable unless a pool selects them */
 	enum node_interruption event_interruption; /* as an Event said */
 	bool ends;				   /* as the cloud said of its machine */
 };
@@ -70,6 +70,8 @@ struct node {
 const char *node_interruption_name(enum node_interruption interruption);
 /* May new pods of ours run here: known, ready, not cordoned, not leaving, nobody else's, not interrupted. */
 bool node_is_usable(const struct node *n);
+/* Of gpus_used_milli, what expendable pods do not use: they hold nothing. */
+int64_t node_gpus_held_milli(const struct node *n);
 /* The value of a label, NULL without. */
 const char *node_label(const struct node *n, const char *key);
 /* The value of a taint, whatever its effect; NULL without. */

@@ -31,9 +31,14 @@ bool pod_is_ours(const struct pod *p)
 	return p->has_gpus || p->pool >= 0;
 }
 
+static bool is_low(const struct pod *p)
+{
+	return p->priority < POD_EXPENDABLE_BELOW;
+}
+
 bool pod_is_expendable(const struct pod *p)
 {
-	return p->priority < POD_EXPENDABLE_BELOW && p->pool < 0 && !p->is_placeholder;
+	return is_low(p) && p->pool < 0 && !p->is_placeholder;
 }
 
 bool pod_goes_with_node(const struct pod *p, int pool)
@@ -94,6 +99,7 @@ static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 	if (n == NULL)
 		return;
 	n->placeholder_count += p->is_placeholder;
+	n->low_count += is_low(p);
 	if (pod_counts(p))
 		n->gpus_used_milli += p->gpus_milli;
 	if (pod_is_resident(p))
@@ -115,6 +121,7 @@ static void pod_detach(struct cluster *c, struct pod *p)
 	if (pod_is_resident(p))
 		template_resident_left(c, p->node);
 	home(p)->placeholder_count -= p->is_placeholder;
+	home(p)->low_count -= is_low(p);
 	if (pod_counts(p))
 		home(p)->gpus_used_milli -= p->gpus_milli;
 }

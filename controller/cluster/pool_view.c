@@ -110,11 +110,19 @@ static int64_t plus(int64_t a, int64_t b)
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-static int64_t used_on(const struct node *n, const char *resource, int pool_placeholders)
+/* Whom to think away: placeholders of a pool, by its index, or these. */
+enum { NOBODY = -1, EXPENDABLE = -2 };
+
+static bool is_thought_away(const struct pod *p, int whom)
+{
+	return whom == EXPENDABLE ? pod_is_expendable(p) : whom != NOBODY && p->is_placeholder && p->pool == whom;
+}
+
+static int64_t used_on(const struct node *n, const char *resource, int without)
 {
 	int64_t sum = 0;
 	for (const struct pod *p = n->pods; p != NULL; p = p->next)
-		if (pod_counts(p) && !(p->is_placeholder && pool_placeholders >= 0 && p->pool == pool_placeholders))
+		if (pod_counts(p) && !is_thought_away(p, without))
 			sum = plus(sum, resources_get(p->shape->requests, resource));
 	return sum;
 }
@@ -128,7 +136,7 @@ static int64_t places_for(const struct node *n, const char *resource, int64_t ea
 	return left <= 0 || each <= 0 ? 0 : left / each;
 }
 
-/* Replicas that fit beside what is there; `without`: placeholders of that pool are thought away, -1 for none. */
+/* Replicas that fit beside what is there. */
 static int64_t places_on(const struct node *n, const struct replica *r, int without)
 {
 	char other[DEVICE_NAME_SIZE]; /* nobody has said yet by which name its pods ask */
@@ -202,10 +210,12 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 	/* Most nodes are full: nothing to look for. Parts of GPUs are rounded, and say nothing so exact. */
 	bool has_parts = n->gpus_milli % 1000 != 0 || n->gpus_used_milli % 1000 != 0;
 	bool has_room = has_parts || n->gpus_milli > n->gpus_used_milli;
-	int64_t free_places = has_room ? places_on(n, r, -1) : 0;
+	int64_t free_places = has_room ? places_on(n, r, NOBODY) : 0;
 	g->free_places += free_places;
 	if (n->placeholder_count > 0)
 		g->placeholder_places += places_on(n, r, pool) - free_places;
+	if (n->low_count > 0)
+		g->expendable_places += places_on(n, r, EXPENDABLE) - free_places;
 }
 
 /* Pods of the pool that are placed so, in one of its groups. */
@@ -234,8 +244,10 @@ static void count_places(const struct cluster *c, struct pool_view *v, int pool)
 		g->lacking = placed_so(p, pool, g->group, PLACING_NEW);
 		elsewhere += g->joining + g->lacking;
 	}
-	for (size_t k = 0; k < v->group_count && elsewhere > 0; k++)
+	for (size_t k = 0; k < v->group_count && elsewhere > 0; k++) {
 		v->groups[k].free_places = placed_so(p, pool, v->groups[k].group, PLACING_THERE);
+		v->groups[k].expendable_places = 0;
+	}
 }
 
 static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)

@@ -16,19 +16,6 @@ static bool is_of_others(const struct controller *c, size_t pool, size_t group)
 	return users->count > 1 || (users->count == 1 && users->items[0].pool != pool);
 }
 
-/* What expendable pods have there is held by nobody. */
-static int64_t gpus_held(const struct controller *c, const struct node *n)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	size_t count;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
-	int64_t held = n->gpus_used_milli;
-
-	for (size_t i = 0; held > 0 && i < count; i++)
-		held -= pod_counts(pods[i]) && pod_is_expendable(pods[i]) ? pods[i]->gpus_milli : 0;
-	return held;
-}
-
 /* It stays where it is, and whoever comes there does not take what somebody waits for. */
 static bool is_steady(const struct controller *c, const struct node *n)
 {
@@ -46,7 +33,7 @@ static bool may_shelter(const struct controller *c, const struct node *n)
 
 static bool goes_by_itself(const struct controller *c, const struct node *n)
 {
-	bool is_unused = n->gpus_milli > 0 && !n->is_protected && gpus_held(c, n) == 0;
+	bool is_unused = n->gpus_milli > 0 && !n->is_protected && node_gpus_held_milli(n) == 0;
 
 	return n->group >= 0 && is_unused && scale_down_room(c, (size_t)n->group) > 0;
 }
@@ -163,7 +150,7 @@ static int64_t price_of(const struct controller *c, const struct node *n)
 /* At most so much of it is used; what nobody uses goes by itself. */
 static bool is_half_empty(const struct controller *c, size_t pool, const struct node *n)
 {
-	int64_t most = c->manifest.pools[pool].spec.scale_down.utilization_ppm, held = gpus_held(c, n);
+	int64_t most = c->manifest.pools[pool].spec.scale_down.utilization_ppm, held = node_gpus_held_milli(n);
 
 	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && held > 0 &&
 	       (double)held * 1e6 <= (double)n->gpus_milli * (double)most && !drain_is_under_way(c, n->name) &&

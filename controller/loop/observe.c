@@ -94,7 +94,7 @@ static int64_t idle_node_places(const struct controller *c, size_t pool, size_t 
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (node_is_usable(nodes[i]) && nodes[i]->gpus_milli > 0 && nodes[i]->gpus_used_milli == 0)
+		if (node_is_usable(nodes[i]) && nodes[i]->gpus_milli > 0 && node_gpus_held_milli(nodes[i]) == 0)
 			return replicas_on_node(c, pool, group);
 	return 0;
 }
@@ -275,7 +275,7 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 	if (is_buffered(c, pool)) /* a free GPU of a running node is what a buffer is for */
 		in.ready += free_places(c, pool, position);
 	if (runs_work(c, pool)) {
-		in.ready = v->ready + v->starting + v->free_places;
+		in.ready = v->ready + v->starting + v->free_places + v->expendable_places;
 		in.least_on_node = idle_node_places(c, pool, group, a);
 	}
 	if (!is_buffered(c, pool))

@@ -739,7 +739,7 @@ bool reservation_waits(const struct controller *c, int group)
 /* Work that must end by itself is not disturbed: it was given its place when there was time. */
 static bool may_leave(const struct controller *c, const struct node *n, size_t pool)
 {
-	return !runs_work(c, pool) || n->gpus_used_milli == 0;
+	return !runs_work(c, pool) || node_gpus_held_milli(n) == 0;
 }
 
 static void leave(struct controller *c, size_t group, millis ends_at, struct arena *a)

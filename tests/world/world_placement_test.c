@@ -169,6 +169,21 @@ static void nine_hundred_processors_buy_nothing(void **state)
 	expect_told("wants 900 cpu, a node has 64");
 }
 
+/* Nor does an expendable pod hold a machine of a pool whose work is over. */
+static void expendable_pods_hold_no_machine_of_work(void **state)
+{
+	(void)state;
+	begin_with_a_node();
+	world_plain_pod(apiserver_first(KIND_NODE), "scrap", 1, "");
+	struct object *p = apiserver_find(KIND_POD, "llm", "scrap");
+	value_set_int(p->value, "spec>priority", -11);
+	value_set_text(value_at(p->value, "spec>containers")->first, "resources>limits>nvidia.com/gpu", "1");
+	apiserver_changed(p);
+	run(HOUR);
+	assert_int_equal(train->desired, 0);
+	assert_null(apiserver_find(KIND_POD, "llm", "scrap"));
+}
+
 static void a_scheduler_that_is_away_buys_nothing(void **state)
 {
 	static const struct world_job job = { "j", "train", 4, true, 1, NULL, 0 };
@@ -322,6 +337,7 @@ int main(int argc, char **argv)
 		SCENARIO(an_affinity_that_no_node_has_buys_nothing),
 		SCENARIO(an_affinity_that_may_be_is_tried_and_given_back),
 		SCENARIO(nine_hundred_processors_buy_nothing),
+		SCENARIO(expendable_pods_hold_no_machine_of_work),
 		SCENARIO(a_scheduler_that_is_away_buys_nothing),
 		SCENARIO(a_scheduler_that_goes_away_holds_nothing),
 		SCENARIO(a_restart_does_not_forget_who_was_given_up),

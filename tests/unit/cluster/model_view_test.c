@@ -305,13 +305,58 @@ static void shared_devices_are_places(void **state)
 	world_close(&w);
 }
 
+/* Work has room where expendable pods are: it pre-empts them; unless the scheduler lets its pods wait all the same. */
+static void expendable_pods_leave_their_places(void **state)
+{
+	static const int only[] = { 0 };
+	struct cluster_group group = group_named("g5", 4, 10);
+	struct cluster_pool pool = { .name = "small",
+				     .namespace = "llm",
+				     .selector = &selector,
+				     .selector_count = 1,
+				     .gpus_per_replica = 2,
+				     .groups = only,
+				     .group_count = 1 };
+	struct world w = world_open();
+
+	(void)state;
+	cluster_set_fleet(w.c, &pool, 1, &group, 1);
+	node(&w, "n", "g5", 4, "");
+	see_now(w.c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'a','name':'low','uid':'low'},'spec':{'priority':-11,'nodeName':'n','"
+		"containers':[{'resources':{'limits':{'nvidia.com/gpu':'3'}}}]},'status':{'phase':'Running'}}");
+	const struct pool_group_view *g = cluster_pool_view(w.c, 0, &w.a).groups;
+	assert_int_equal(g->free_places, 0);
+	assert_int_equal(g->expendable_places, 2);
+	assert_int_equal(cluster_node(w.c, "n")->gpus_used_milli, 3000);
+	assert_int_equal(node_gpus_held_milli(cluster_node(w.c, "n")), 0);
+	see_now(w.c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'llm','name':'p','uid':'p','labels':{'app':'chat'}},'spec':{'containers':[{"
+		"'resources':{'limits':{'nvidia.com/gpu':'2'}}}]},'status':{'phase':'Pending','conditions':[{'type':"
+		"'PodScheduled','status':'False','reason':'Unschedulable'}]}}");
+	g = cluster_pool_view(w.c, 0, &w.a).groups;
+	assert_int_equal(g->lacking, 1);
+	assert_int_equal(g->expendable_places, 0);
+	cluster_pod_gone(w.c, object_uid_of("p"), 0);
+	cluster_pod_gone(w.c, object_uid_of("low"), 0);
+	g = cluster_pool_view(w.c, 0, &w.a).groups;
+	assert_int_equal(g->free_places, 2);
+	assert_int_equal(g->expendable_places, 0);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_replicas_and_places), cmocka_unit_test(least_that_could_go),
-		cmocka_unit_test(sleepers_are_apart),	      cmocka_unit_test(engines_tell_that_they_sleep),
-		cmocka_unit_test(places_need_all_resources),  cmocka_unit_test(nodes_on_their_way_out),
-		cmocka_unit_test(pods_outlive_their_node),    cmocka_unit_test(shared_devices_are_places),
+		cmocka_unit_test(counts_replicas_and_places),
+		cmocka_unit_test(least_that_could_go),
+		cmocka_unit_test(sleepers_are_apart),
+		cmocka_unit_test(engines_tell_that_they_sleep),
+		cmocka_unit_test(places_need_all_resources),
+		cmocka_unit_test(nodes_on_their_way_out),
+		cmocka_unit_test(pods_outlive_their_node),
+		cmocka_unit_test(shared_devices_are_places),
+		cmocka_unit_test(expendable_pods_leave_their_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
