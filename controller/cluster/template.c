@@ -144,6 +144,20 @@ static void add_devices(struct cluster *c, struct amounts *a, const char *resour
 		add_amount(a, arena_strdup(&c->scratch, driver, strlen(driver)), milli);
 }
 
+/* Tags may say that GPUs are shared, or split into devices of other names; fewer of the same are a tag of another
+ * machine. */
+static void raise_to_machine(const struct cluster_group *g, struct resource *promised, size_t count)
+{
+	struct resource *own = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(promised[i].name, group_gpu_resource(g)) == 0)
+			own = &promised[i];
+		else if (device_is_gpu(promised[i].name))
+			return;
+	if (own != NULL && own->milli < g->gpus_per_node * 1000)
+		own->milli = g->gpus_per_node * 1000;
+}
+
 /* GPUs of a machine are what its nodes have to give as long as nobody tells what they give. */
 static const struct resources *told_resources(struct cluster *c, const struct cluster_group *g,
 					      const struct node_promise *cloud)
@@ -153,7 +167,8 @@ static const struct resources *told_resources(struct cluster *c, const struct cl
 	for (size_t i = 0; i < cloud->resource_count; i++)
 		pairs[i] = (struct decoded_pair){ cloud->resources[i].key, cloud->resources[i].value };
 	const struct decoded_map map = { pairs, cloud->resource_count };
-	const struct resource *promised = model_amounts(c, &map, &promised_count);
+	struct resource *promised = model_amounts(c, &map, &promised_count);
+	raise_to_machine(g, promised, promised_count);
 	struct amounts a = { arena_array(&c->scratch, struct resource, 2 * (g->device_count + promised_count) + 4), 0 };
 	bool tells_gpus = g->device_count > 0;
 	for (size_t i = 0; i < g->device_count; i++)

@@ -525,6 +525,37 @@ static void devices_that_the_cloud_names_stand_for_those_of_a_machine(void **sta
 	cluster_free(c);
 }
 
+/* Tags go before gpusPerNode, but for fewer of the same GPUs: those were of another machine. */
+static void a_tag_takes_no_gpus_from_a_machine(void **state)
+{
+	static const struct promised_pair fewer[] = { { "nvidia.com/gpu", "4" } },
+					  shared[] = { { "nvidia.com/gpu", "32" } },
+					  mixed[] = { { "nvidia.com/gpu", "4" }, { "nvidia.com/mig-1g.10gb", "28" } };
+	static const struct {
+		const struct promised_pair *tags;
+		size_t count;
+		const char *asks, *why;
+	} cases[] = {
+		{ fewer, 1, ASKS("8", ""), "" },
+		{ fewer, 1, ASKS("9", ""), "wants 9 nvidia.com/gpu; largest node group g has 8 per node" },
+		{ shared, 1, ASKS("32", ""), "" },
+		{ mixed, 2, ASKS("8", ""), EIGHT_OF("4") },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct cluster *c = cluster_new();
+		struct node_promise cloud = promise(0, 0, 0);
+		struct cluster_group group = group_named("g", 8, 20);
+		cloud.resources = (struct promised_pair *)cases[i].tags;
+		cloud.resource_count = cases[i].count;
+		group.promise = &cloud;
+		tell(c, &group);
+		expect_told(c, cases[i].asks, cases[i].why);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +576,7 @@ int main(void)
 		cmocka_unit_test(a_node_goes_before_the_manifest_and_that_before_the_cloud),
 		cmocka_unit_test(taints_of_the_cloud_count_but_for_those_of_a_start),
 		cmocka_unit_test(devices_that_the_cloud_names_stand_for_those_of_a_machine),
+		cmocka_unit_test(a_tag_takes_no_gpus_from_a_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
