@@ -157,6 +157,8 @@ called() {
 	is 'one name for all' 'for w runs as w w w-act w-leader ' "$(names --set fullnameOverride=w)"
 	is 'what changes nothing has no right to' 'for preheat preheat runs as preheat ' "$(names --set dryRun=true)"
 	is 'nor has what only records' 'for preheat preheat runs as preheat ' "$(names --set watchOnly=true)"
+	is 'of node objects it reads' 'get list ' "$(render --set dryRun=true,rbac.nodeObjects=true --show-only templates/rbac-node-objects.yaml |
+		sed -n 's/.*verbs: \[\(.*\)\]/\1/p' | tr -d ' ' | tr ',' '\n' | LC_ALL=C sort -u | tr '\n' ' ')"
 	is 'nor two replicas, or a Lease' '  replicas: 1' "$(render --set dryRun=true,fullnameOverride=w --show-only templates/controller.yaml |
 		grep -E 'replicas:|--lease')"
 	is 'an account that is there' 'for ours preheat preheat-act preheat-leader runs as ours ' \
