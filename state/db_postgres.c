@@ -201,7 +201,8 @@ static const struct remedy {
 	enum error_kind kind;
 	const char *text;
 } remedies[] = {
-	{ "28", ERROR_AUTH, "the server does not let this user in; check user, password (PGPASSFILE) and pg_hba.conf" },
+	{ "28", ERROR_AUTH,
+	  "the server does not let this user in; check user, password (PGPASSWORD or PGPASSFILE) and pg_hba.conf" },
 	{ "42501", ERROR_AUTH, "the user may not do that there; grant it, or name another user" },
 	{ "3F000", ERROR_AUTH, "the user may not use that schema; grant it, or name another user" },
 	{ "25006", ERROR_AUTH, "opened for reading only" },
