@@ -546,9 +546,17 @@ struct kind {
 	size_t group_count, fitting_count;
 	size_t sure_count; /* of groups: the first, all labels that it selects by are told of; the rest comes after */
 	bool is_any;	   /* of the pool that takes any: the cheapest machine will do */
-	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
-	bool was_refused_there;		   /* before a gang took some of these in thought */
-	bool lacks_money;		   /* a machine that one of them would use is beyond the budget */
+	bool is_refused;   /* by the nodes to come */
+	/* The nodes before this one have no room for one of them; and before a gang took some in thought. */
+	size_t there_from, was_from;
+	/* What became of a gang of them, none of which differs from another. */
+	struct failed_gang {
+		bool is_known;
+		size_t seats, added; /* as they were */
+		int64_t placed;	     /* of it, before one found no place */
+		enum placing placing;
+	} failed;
+	bool lacks_money; /* a machine that one of them would use is beyond the budget */
 	const char *why;
 	size_t notes; /* given out so far */
 };

@@ -189,10 +189,12 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 	}
 }
 
-/* Pods with claims of their own are each a kind of its own, and ask every node: most are known at a glance. */
-static bool is_full(const struct node *n)
+/* Too few of its GPUs are free, whatever they are called: most nodes need no other look. Sums of parts are rounded. */
+static bool lacks_gpus(const struct node *n, int64_t needed_milli)
 {
-	return n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
+	enum { ROUNDED_MILLI = 200 };
+	int64_t left = n->gpus_milli - n->gpus_used_milli;
+	return n->gpus_milli > 0 && needed_milli > 0 && (left <= 0 || left < needed_milli - ROUNDED_MILLI);
 }
 
 /* Its scheduler makes room for it there: the pods that it pre-empts may stay for all of their grace. */
@@ -204,13 +206,25 @@ static struct fit_node *find_nominated(struct round *r, const struct pod *p)
 	return NULL;
 }
 
-static struct fit_node *find_there(struct round *r, const struct pod *p)
+/* Where one of its kind fits, none of those before it does from then on: nodes only fill. A claim is of one pod. */
+static struct fit_node *find_there(struct round *r, const struct pod *p, struct kind *k)
 {
 	char unused[FIT_WHY_SIZE];
-	for (size_t i = 0; i < r->node_count; i++)
-		if (!(p->gpus_milli > 0 && is_full(r->nodes[i].node)) && fit_pod(r->fit, p, &r->nodes[i], unused))
-			return &r->nodes[i];
-	return NULL;
+	bool are_alike = !fit_minds_others(r->fit, p);
+	const struct label_set *labels = NULL; /* they tell what a device is of a GPU; most nodes share them */
+	int64_t needed = p->gpus_milli;
+	size_t i = k->there_from;
+	for (; i < r->node_count; i++) {
+		const struct node *n = r->nodes[i].node;
+		if (n->labels != labels)
+			needed = devices_whole_milli(n->labels, p->shape->requests);
+		labels = n->labels;
+		if (!lacks_gpus(n, needed) && fit_pod(r->fit, p, &r->nodes[i], unused))
+			break;
+	}
+	if (are_alike && (i == r->node_count || intern_count(p->shape->claims) == 0))
+		k->there_from = i;
+	return i < r->node_count ? &r->nodes[i] : NULL;
 }
 
 static bool is_among(const int *groups, size_t count, int group)
@@ -592,10 +606,8 @@ static void place(struct round *r, struct placed *w)
 	}
 	struct fit_node *n = find_nominated(r, p);
 	bool is_awaited = n != NULL;
-	if (n == NULL && !k->is_refused_there) {
-		n = find_there(r, p);
-		k->is_refused_there = n == NULL && !fit_minds_others(r->fit, p);
-	}
+	if (n == NULL)
+		n = find_there(r, p, k);
 	w->placing = PLACING_THERE;
 	if (n == NULL && !k->is_refused)
 		n = find_to_come(r, w);
@@ -613,40 +625,101 @@ static bool has_place(enum placing placing)
 	return placing == PLACING_THERE || placing == PLACING_COMING || placing == PLACING_NEW;
 }
 
+/* Nothing but its kind decides where it may sit. */
+static bool is_like_its_kind(struct round *r, const struct placed *w)
+{
+	const struct pod *p = w->pod;
+	return p->nominated == NULL && p->given_up_until == 0 && !p->is_told && !pod_is_expendable(p) &&
+	       intern_count(p->shape->claims) == 0 && !fit_minds_others(r->fit, p) &&
+	       (!r->cluster->heeds_schedulers || is_looked_at(w));
+}
+
+/* How many of a gang wait; their kind if each may stand for any other, else NULL. */
+static struct kind *kind_of_gang(struct round *r, const struct placed *items, size_t count, size_t first, int64_t *pods)
+{
+	struct kind *k = items[first].kind;
+	*pods = 0;
+	for (size_t i = first; i < count; i++) {
+		if (items[i].gang != items[first].gang)
+			continue;
+		++*pods;
+		k = items[i].kind == k && is_like_its_kind(r, &items[i]) ? k : NULL;
+	}
+	return k;
+}
+
+/* One before it failed where nothing has changed since: so does it, without looking again at each node. */
+static bool fails_like_before(const struct round *r, const struct kind *k, const struct gang *g, int64_t pods)
+{
+	const struct failed_gang *f = &k->failed;
+	return f->is_known && f->seats == r->seat_count && f->added == r->added_count && pods > f->placed &&
+	       g->size - g->running > f->placed;
+}
+
+static const struct placed *fail_like_before(struct placed *items, size_t count, size_t first)
+{
+	const struct kind *k = items[first].kind;
+	const struct placed *worst = NULL;
+	int64_t placed = 0;
+	for (size_t i = first; i < count; i++) {
+		struct placed *w = &items[i];
+		if (w->gang != items[first].gang)
+			continue;
+		w->is_done = true;
+		w->placing = placed < k->failed.placed ? PLACING_THERE : k->failed.placing;
+		w->why = w->placing == PLACING_NOWHERE ? k->why : NULL;
+		worst = worst == NULL && placed == k->failed.placed ? w : worst;
+		placed++;
+	}
+	return worst;
+}
+
+static void refuse_gang(struct round *r, struct placed *items, size_t count, size_t first, const struct placed *worst)
+{
+	CLEANUP(buf_release) struct buf why = { 0 };
+	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);
+	const char *text = text_of(r, &why);
+	for (size_t i = first; i < count; i++) {
+		if (items[i].gang != items[first].gang || items[i].placing == PLACING_NOWHERE)
+			continue;
+		items[i].placing = worst->placing;
+		items[i].why = worst->placing == PLACING_NOWHERE ? text : NULL;
+	}
+}
+
 /* As many of a gang as it needs at once, or none: less would hold machines for nothing. */
 static void place_gang(struct round *r, struct placed *items, size_t count, size_t first)
 {
 	size_t seats = r->seat_count, added = r->added_count;
 	const struct gang *gang = items[first].gang;
 	const struct placed *worst = NULL;
-	int64_t together = gang->running;
+	int64_t placed = 0, pods;
+	struct kind *alike = kind_of_gang(r, items, count, first, &pods);
+	if (alike != NULL && fails_like_before(r, alike, gang, pods)) {
+		refuse_gang(r, items, count, first, fail_like_before(items, count, first));
+		return;
+	}
 	for (size_t i = first; i < count; i++)
 		if (items[i].gang == gang)
-			items[i].kind->was_refused_there = items[i].kind->is_refused_there;
+			items[i].kind->was_from = items[i].kind->there_from;
 	for (size_t i = first; i < count; i++) {
 		if (items[i].gang != gang)
 			continue;
 		place(r, &items[i]);
 		items[i].is_done = true;
-		together += has_place(items[i].placing);
+		placed += has_place(items[i].placing);
 		if (!has_place(items[i].placing) && (worst == NULL || worst->placing != PLACING_NOWHERE))
 			worst = &items[i];
 	}
-	if (worst == NULL || together >= gang->size)
+	if (worst == NULL || gang->running + placed >= gang->size)
 		return;
 	for (size_t i = first; i < count && r->seat_count > seats; i++) /* its own took the place of the rest */
 		if (items[i].gang == gang)
-			items[i].kind->is_refused_there = items[i].kind->was_refused_there;
+			items[i].kind->there_from = items[i].kind->was_from;
 	stand_up(r, seats, added);
-	CLEANUP(buf_release) struct buf why = { 0 };
-	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);
-	const char *text = text_of(r, &why);
-	for (size_t i = first; i < count; i++) {
-		if (items[i].gang != gang || items[i].placing == PLACING_NOWHERE)
-			continue;
-		items[i].placing = worst->placing;
-		items[i].why = worst->placing == PLACING_NOWHERE ? text : NULL;
-	}
+	if (alike != NULL)
+		alike->failed = (struct failed_gang){ true, seats, added, placed, worst->placing };
+	refuse_gang(r, items, count, first, worst);
 }
 
 static int by_turn(const void *a, const void *b)

@@ -398,6 +398,11 @@ static void the_least_of_a_pod_group_is_enough(void **state)
 	    "group-total-count':'" size "'}",                                                            \
 	    "")
 
+#define NODE_OF(name, labels)                                                                                   \
+	"{'metadata':{'name':'" name "','uid':'" name "','labels':{" labels                                     \
+	"}},'status':{'allocatable':{'nvidia.com/gpu':'1','pods':'9'},'conditions':[{'type':'Ready','status':'" \
+	"True'}]}}"
+
 /* It took the two nodes in thought, and got no more: they are there for the next. */
 static void a_gang_that_finds_no_place_leaves_its_nodes_to_the_next(void **state)
 {
@@ -417,11 +422,7 @@ static void a_gang_that_finds_no_place_leaves_its_nodes_to_the_next(void **state
 	cluster_offer(c, 0, 2);
 	for (int i = 0; i < 2; i++) {
 		char text[512];
-		snprintf(text, sizeof text,
-			 "{'metadata':{'name':'n%d','uid':'n%d','labels':{'simulated.preheat.dev/node-group':'g5'}},"
-			 "'status':{'allocatable':{'nvidia.com/gpu':'1','pods':'9'},'conditions':[{'type':'Ready',"
-			 "'status':'True'}]}}",
-			 i, i);
+		snprintf(text, sizeof text, NODE_OF("n%d", "'simulated.preheat.dev/node-group':'g5'"), i, i);
 		see_now(c, CLUSTER_NODES, text);
 	}
 	for (int i = 0; i < 7; i++)
@@ -429,6 +430,81 @@ static void a_gang_that_finds_no_place_leaves_its_nodes_to_the_next(void **state
 	const struct pool_view v = cluster_pool_view(c, 0, &a);
 	assert_int_equal(v.groups[0].lacking_nodes, 0);
 	assert_int_equal(v.placed, 2);
+	cluster_free(c);
+}
+
+/* One that fails like another does so for as long as nobody sat down since, and leaves as much to the next. */
+static void gangs_that_fail_alike_leave_all_to_those_that_fit(void **state)
+{
+	static const int groups[] = { 0 };
+	static const char *const gangs[] = { OF_GANG("a", "5"), OF_GANG("b", "5"), OF_GANG("c", "2"),
+					     OF_GANG("d", "3"), OF_GANG("e", "3"), OF_GANG("f", "2") };
+	static const int sizes[] = { 5, 5, 2, 3, 3, 2 };
+	const struct cluster_group group = group_named("g5", 1, 10);
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1,
+					   .takes_any = true };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	char text[512];
+
+	(void)state;
+	cluster_set_fleet(c, &pool, 1, &group, 1);
+	cluster_offer(c, 0, 2);
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof text, NODE_OF("n%d", "'simulated.preheat.dev/node-group':'g5'"), i, i);
+		see_now(c, CLUSTER_NODES, text);
+	}
+	for (int g = 0, number = 10; g < 6; g++)
+		for (int i = 0; i < sizes[g]; i++)
+			see_pod(c, number++, gangs[g]);
+	const struct pool_view v = cluster_pool_view(c, 0, &a);
+	assert_int_equal(v.placed, 2);
+	assert_int_equal(v.groups[0].lacking_nodes, 2);
+	assert_int_equal(v.stranded_milli, 16000);
+	cluster_free(c);
+}
+
+/* Each is told who of it finds no place. */
+static void gangs_that_fail_alike_are_told_of_their_own(void **state)
+{
+	static const char spec[] = ",'nodeSelector':{'rack':'r1'}";
+	static const char own[] = "g5: its node selector wants rack=r1, nodes have no such label";
+	const struct cluster_group group = group_named("g5", 1, 10);
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	char text[1024];
+	size_t count = 0;
+
+	(void)state;
+	cluster_set_fleet(c, NULL, 0, &group, 1);
+	snprintf(text, sizeof text, NODE_OF("n%d", "'simulated.preheat.dev/node-group':'g5'"), 0, 0);
+	see_now(c, CLUSTER_NODES, text);
+	cluster_node_gone(c, object_uid_of("n0"), 0);
+	snprintf(text, sizeof text, NODE_OF("n%d", "'rack':'r1'"), 1, 1); /* of no group */
+	see_now(c, CLUSTER_NODES, text);
+	for (int i = 0; i < 4; i++) {
+		snprintf(text, sizeof text,
+			 POD(",'labels':{'kueue.x-k8s.io/pod-group-name':'%d'},'annotations':{'kueue.x-k8s.io/pod-"
+			     "group-total-count':'2'}",
+			     "%s"),
+			 i / 2, spec);
+		see_pod(c, i, text);
+	}
+	const struct pod_note *notes = cluster_pod_notes(c, &a, &count);
+	assert_int_equal(count, 4);
+	for (size_t i = 0; i < count; i++) {
+		int number = notes[i].pod->name[1] - '0';
+		snprintf(text, sizeof text, "%s%s",
+			 number % 2 == 1 ? ""
+			 : number == 0	 ? "p1 of its gang finds no place: "
+					 : "p3 of its gang finds no place: ",
+			 own);
+		assert_string_equal(notes[i].text, text);
+	}
 	cluster_free(c);
 }
 
@@ -543,6 +619,8 @@ int main(void)
 		cmocka_unit_test(a_gang_that_does_not_come_is_told),
 		cmocka_unit_test(the_least_of_a_pod_group_is_enough),
 		cmocka_unit_test(a_gang_that_finds_no_place_leaves_its_nodes_to_the_next),
+		cmocka_unit_test(gangs_that_fail_alike_leave_all_to_those_that_fit),
+		cmocka_unit_test(gangs_that_fail_alike_are_told_of_their_own),
 		cmocka_unit_test(who_waits_for_the_rest_of_its_gang_is_served),
 		cmocka_unit_test(a_gang_is_told_what_it_lacks),
 		cmocka_unit_test(gated_pods_wait),
