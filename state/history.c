@@ -1103,6 +1103,22 @@ bool history_set_aside(const char *path, struct buf *name, struct error *e)
 	return rename_both(path, free_name.text, e);
 }
 
+int64_t history_aside_bytes(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal" };
+	int64_t sum = 0;
+
+	for (int i = 1; i <= ASIDE_MOST && !db_is_address(path); i++)
+		for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
+			CLEANUP(buf_release) struct buf name = { 0 };
+			struct stat file;
+
+			buf_printf(&name, "%s.%d%s", path, i, suffixes[k]);
+			sum += stat(name.text, &file) ? 0 : (int64_t)file.st_size;
+		}
+	return sum;
+}
+
 /* --- checkpoints: the policy's memory at some ticks, so that a replay need not start at the first --- */
 
 enum { CHECKPOINT_MOST = 256 << 20 };

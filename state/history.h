@@ -35,6 +35,8 @@ struct history *history_resume(const struct history_setup *setup, struct error *
 /* Gives the file another name, PATH.1 or the next that is free, which is appended to `name`. Nobody may have it open.
  */
 bool history_set_aside(const char *path, struct buf *name, struct error *e) MUST_USE;
+/* What all that were set aside beside it take of its disk. */
+int64_t history_aside_bytes(const char *path);
 /* For reading only. NULL on failure. */
 struct history *history_open(const char *path, struct error *e);
 /* The same, also of a program whose records have other fields: history_has_records() is false then, and only what does

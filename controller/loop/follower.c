@@ -94,10 +94,12 @@ static bool take(struct follower *f, const struct http_request *r)
 
 	if (r->response_len ? !replica_import(f->copy, r->response, r->response_len, &e)
 			    : f->asked == REPLICA_PAST && !recall(f, &e)) {
+		f->is_disk_full = history_lacks_room(f->copy);
 		give_way(f, &e);
 		f->is_spare = e.kind == ERROR_NOT_FOUND;
 		return false;
 	}
+	f->is_disk_full = false;
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
 	thin(f);
@@ -224,6 +226,7 @@ void follower_pause(struct controller *c)
 	struct follower *f = &c->follower;
 
 	f->is_paused = true;
+	f->is_disk_full = false;
 	f->lag = 0;
 	timer_stop(&f->timer);
 	if (f->is_calling)

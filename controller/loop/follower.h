@@ -29,6 +29,7 @@ struct follower {
 	enum replica_way asked;
 	uint64_t batches;
 	bool has_more_to_drop; /* of the copy, by its retention */
+	bool is_disk_full;     /* what came last found no room in it */
 	bool is_calling, is_paused;
 	/* Whoever stops the leader loses nothing: the copy held all, once, or the leader has nothing that we could
 	 * copy. */

@@ -768,7 +768,7 @@ void publish_state(struct controller *c)
 	show_watches(c, a);
 	show_counts(c, a);
 	p->history_bytes = history_bytes(c);
-	p->is_history_disk_full = leads && c->tick.is_disk_full;
+	p->is_history_disk_full = leads ? c->tick.is_disk_full : c->follower.is_disk_full;
 	p->refused_pools = objects_refused(c, a);
 	if (c->settings.on_publish)
 		c->settings.on_publish(c->settings.user, p);

@@ -6,12 +6,15 @@
 
 enum { PPM = 1000000 };
 
-/* 0: no limit, or that of a disk that tells nothing. */
+/* 0: no limit, or that of a disk that tells nothing. What was set aside is on the same disk, and nobody decides by it:
+ * it leaves the history at least half. */
 static int64_t bytes_most(const struct retention *r, const char *path)
 {
 	int64_t disk = r->disk_ppm ? reserve_disk(path) : 0;
+	int64_t most = disk > 0 ? (int64_t)((__int128)disk * r->disk_ppm / PPM) : r->bytes;
+	int64_t aside = most > 0 ? history_aside_bytes(path) : 0;
 
-	return disk > 0 ? (int64_t)((__int128)disk * r->disk_ppm / PPM) : r->bytes;
+	return aside < most / 2 ? most - aside : most - most / 2;
 }
 
 struct thinning {

@@ -257,7 +257,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_tick_duration_seconds", .type = METRIC_HISTOGRAM, .labels = "le", .write = write_times, .offset = offsetof(struct published, tick_time), .help = "From the begin of a tick to its end." },
 	{ .name = "preheat_decide_duration_seconds", .type = METRIC_HISTOGRAM, .labels = "le", .write = write_times, .offset = offsetof(struct published, decide_time), .help = "The decision alone." },
 	{ .name = "preheat_history_failed", .labels = "", .write = write_history_failed, .help = "1 while the history cannot be written: then nothing is requested." },
-	{ .name = "preheat_history_disk_full", .labels = "", .write = write_history_disk_full, .help = "1 while the history finds no room on its disk, or hardly any: its oldest ticks go." },
+	{ .name = "preheat_history_disk_full", .labels = "", .write = write_history_disk_full, .help = "1 while the history finds no room on its disk, or hardly any: the leader's oldest ticks go, a follower's copy stands still." },
 	{ .name = "preheat_history_size_bytes", .labels = "", .offset = offsetof(struct published, history_bytes), .help = "Size of the history's file." },
 	{ .name = "preheat_history_lag_ticks", .labels = "", .offset = offsetof(struct published, history_lag_ticks), .help = "Ticks that a follower's copy is behind." },
 	{ .name = "preheat_clock_ahead_seconds", .labels = "", .offset = offsetof(struct published, clock_ahead), .digits = 3, .help = "How far the machine's clock is ahead of the API server's; more than a minute either way, and the server's time is used." },

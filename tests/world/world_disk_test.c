@@ -525,9 +525,12 @@ static void a_followers_full_disk_is_its_own(void **state)
 	run(HOUR);
 	assert_true(replica_leads(0) && replica_is_up(1));
 	assert_true(replica_published(1)->history_lag_ticks > 200);
+	assert_true(replica_published(1)->is_history_disk_full);
+	assert_false(replica_published(0)->is_history_disk_full);
 	assert_int_equal(span_of(replica_history(1)).last_tick, last);
 	disk.is_full = false;
 	until(is_copied, 5 * MINUTE);
+	assert_false(replica_published(1)->is_history_disk_full);
 	replica_kill(0);
 	until(second_leads, 2 * MINUTE);
 	assert_true(span_of(replica_history(1)).last_tick >= span_of(replica_history(0)).last_tick);

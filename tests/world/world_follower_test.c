@@ -303,6 +303,24 @@ static void a_small_disk_holds_the_newest(void **state)
 	assert_false(is_set_aside(1));
 }
 
+/* It is on the same disk: the history gives way to it, down to half. */
+static void what_is_set_aside_counts(void **state)
+{
+	static const struct replica_settings small = { .manifest = chat_text, .retention = { .bytes = SMALL } };
+	char name[160];
+
+	(void)state;
+	replica_start(0, &small);
+	run(2 * LONG);
+	assert_true(size_of(0) > SMALL * 3 / 4);
+	snprintf(name, sizeof name, "%s.1-wal", replica_history(0));
+	FILE *file = fopen(name, "w");
+	assert_true(file && !fseek(file, SMALL, SEEK_SET) && fputc(0, file) == 0 && !fclose(file));
+	run(LONG);
+	assert_in_range(size_of(0), SMALL / 4, SMALL * 3 / 4);
+	remove(name);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -315,6 +333,7 @@ int main(void)
 		CASE(nobody_waits_for_ever),
 		CASE(a_long_history_is_not_given_up_for_a_short_one),
 		CASE(a_small_disk_holds_the_newest),
+		CASE(what_is_set_aside_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
