@@ -500,6 +500,41 @@ static void taints_of_the_cloud_count_but_for_those_of_a_start(void **state)
 	cluster_free(c);
 }
 
+/* Those that Cluster Autoscaler and Karpenter leave out of a new node without being told, and those of agents. */
+static void taints_that_are_known_to_go_shut_no_group(void **state)
+{
+	static const char *const keys[] = {
+		"node.kubernetes.io/not-ready",
+		"node.kubernetes.io/unreachable",
+		"node.kubernetes.io/network-unavailable",
+		"node.cloudprovider.kubernetes.io/uninitialized",
+		"node.cloudprovider.kubernetes.io/shutdown",
+		"startup-taint.cluster-autoscaler.kubernetes.io/cni",
+		"ignore-taint.cluster-autoscaler.kubernetes.io/cni",
+		"status-taint.cluster-autoscaler.kubernetes.io/disk",
+		"readiness.k8s.io/network",
+		"karpenter.sh/unregistered",
+		"NodeWithImpairedVolumes",
+		"cloud.google.com/impending-node-termination",
+		"node.cluster.x-k8s.io/uninitialized",
+		"node.cilium.io/agent-not-ready",
+		"ebs.csi.aws.com/agent-not-ready",
+		"disk.csi.azure.com/agent-not-ready",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		struct promised_taint taint = { keys[i], "true", i % 2 == 0 ? "NoSchedule" : "NoExecute" };
+		struct node_promise cloud = { .taints = &taint, .taint_count = 1 };
+		struct cluster_group group = group_named("g", 8, 20);
+		struct cluster *c = cluster_new();
+		group.promise = &cloud;
+		tell(c, &group);
+		expect_told(c, ASKS("8", ""), "");
+		cluster_free(c);
+	}
+}
+
 #define ASKS_ONE(resource, count) "'containers':[{'resources':{'limits':{'" resource "':'" count "'}}}]"
 
 static void devices_that_the_cloud_names_stand_for_those_of_a_machine(void **state)
@@ -575,6 +610,7 @@ int main(void)
 		cmocka_unit_test(a_zone_where_no_machine_comes_is_forgotten),
 		cmocka_unit_test(a_node_goes_before_the_manifest_and_that_before_the_cloud),
 		cmocka_unit_test(taints_of_the_cloud_count_but_for_those_of_a_start),
+		cmocka_unit_test(taints_that_are_known_to_go_shut_no_group),
 		cmocka_unit_test(devices_that_the_cloud_names_stand_for_those_of_a_machine),
 		cmocka_unit_test(a_tag_takes_no_gpus_from_a_machine),
 	};
