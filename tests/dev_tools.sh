@@ -81,13 +81,12 @@ quietly() {
 	return $status
 }
 
-# Objects of earlier builds are taken where the compiler would make the same again, in CI also those of other checkouts.
+# Objects of earlier builds are taken where the compiler would make the same again, also those of other checkouts.
 cached() {
 	command -v ccache >/dev/null || return 0
 	export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
 	export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/preheat/ccache} CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-2G}
 	export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}
-	[ "${CI:-}" != true ] || export CCACHE_NOHASHDIR=1
 }
 
 show() {

@@ -4,7 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
-# One place at each run: what was compiled there before is found by ccache.
 scratch=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/contributing-$(printf %s "$root" | sha256sum | cut -c 1-12)
 copy=$scratch/copy
 mkdir -p "$scratch"
@@ -23,7 +22,7 @@ make_copy() {
 build() {
 	local launcher=()
 	if command -v ccache >/dev/null; then
-		export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/preheat/ccache} CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
+		export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/preheat/ccache} CCACHE_BASEDIR=$copy
 		launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 	fi
 	cmake -G Ninja -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O0 ${launcher[@]+"${launcher[@]}"} &&
