@@ -67,13 +67,28 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
-# they leave of it.
+# tests_of PART CTEST_OPTION...: those of the build with sanitizers, in the background
+tests_of() {
+	local part=$1
+	shift
+	ctest --preset dev "$@" --no-tests=error --output-junit "$PWD/build/dev/$part.xml" \
+		--test-output-size-passed 10000000 >"build/dev/$part.log" 2>&1 &
+}
+
+# Those with the label live mostly wait, with clocks that may be faster than ours: they come first to the processor, and there
+# is one more of them than cores, of which as many may hurry their clock. Beside them, in what they leave of it, those that
+# compute; and in what these leave all that is no test.
 begin_tests() {
-	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
-		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
-	tests=$!
-	trap 'kill "$tests" 2>/dev/null || true' EXIT
+	local cores
+	cores=$(nproc)
+	printf '{"version": {"major": 1, "minor": 0}, "local": [{"clocks": [{"id": "host", "slots": %d}]}]}\n' "$cores" \
+		>build/dev/clocks.json
+	tests_of live -L live --parallel $((cores + 1)) --resource-spec-file "$PWD/build/dev/clocks.json"
+	live=$!
+	renice -n 10 -p $$ >/dev/null
+	tests_of computing -LE live --parallel "$cores"
+	computing=$!
+	trap 'kill "$live" "$computing" 2>/dev/null || true' EXIT
 	chrt --idle --pid 0 $$ 2>/dev/null || renice -n 19 -p $$ >/dev/null
 }
 
@@ -93,21 +108,22 @@ second_attempts() {
 	[ $status -eq 0 ] && ! grep -qvxF -- "$live" <<<"$all"
 }
 
-wait_for_tests() {
+# wait_for PART PID
+wait_for() {
 	local start=$SECONDS
-	tests_status=0
-	echo '== tests'
-	wait "$tests" || tests_status=$?
-	trap - EXIT
-	cat build/dev/tests.log
+	printf '== tests: %s\n' "$1"
+	wait "$2" || tests_status=$?
+	cat "build/dev/$1.log"
 	printf '   waited for, %d s\n\n' $((SECONDS - start))
 }
 
 # The count is the last line.
 end_tests() {
 	local status=$tests_status
+	trap - EXIT
 	[ ! -e build/failed.log ] || cat build/failed.log
 	rm -f build/dev/second.xml
+	cat build/dev/{computing,live}.xml >build/dev/results.xml
 	[ "$status" -eq 0 ] || ! second_attempts || status=0
 	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" build/dev/second.xml || status=1
 	[ "$status" -eq 0 ] || failed+=('tests')
@@ -118,11 +134,11 @@ check_all() {
 	rm -f build/failed.log
 	step 'recorded traffic is there' shared_is_there
 	step "the rig's servers are there" rig_is_there
+	step 'build with gcc, warnings are errors' builds dev
+	begin_tests
 	step 'Go of the rig' go_files
 	step 'shell scripts' shell_scripts
 	step 'format' formatted
-	step 'build with gcc, warnings are errors' builds dev
-	begin_tests
 	step 'build with clang, warnings are errors' builds clang
 	step 'lint' linted
 	step 'release build' builds release preheat world_nemesis_test
@@ -130,10 +146,12 @@ check_all() {
 	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 150
 	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 150 -w
 	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/clang/preheat
-	wait_for_tests
-	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz. Beside the tests
-	# it would hardly get to run in its few seconds.
+	tests_status=0
+	wait_for computing "$computing"
+	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz. Beside what computes
+	# it would hardly get to run in its few seconds; the scenarios leave it enough.
 	step 'brief fuzzing' tests/run_fuzz.sh build/clang 5 1
+	wait_for live "$live"
 	end_tests
 	[ ${#failed[@]} -eq 0 ] || exit 1
 }
