@@ -34,6 +34,11 @@ const struct share_rule *share_rules(size_t *count)
 	return rules;
 }
 
+double share_strain(double late, double asked, int64_t late_ppm)
+{
+	return late / (1 + asked * (double)late_ppm / 1e6);
+}
+
 size_t share_rule_choose(const double *strain, size_t count, size_t present)
 {
 	static const double STICKINESS = .95;

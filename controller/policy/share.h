@@ -75,6 +75,9 @@ struct share_rule {
 
 /* Rules that a share chooses among, beside which shadows run. */
 const struct share_rule *share_rules(size_t *count);
+/* What late requests weigh: over those that the objective allows of so many that were asked for, with one more. Of a
+ * pool that is asked for little, or allows little, one weighs more. */
+double share_strain(double late, double asked, int64_t late_ppm);
 /* The one whose shadow was least strained so far; what is in force stays unless another has 5 % less. `present`
  * SHARE_NONE: nothing is yet. */
 size_t share_rule_choose(const double *strain, size_t count, size_t present);

@@ -525,42 +525,15 @@ struct share_result share_run_rule(const struct share_case *c, const struct shar
 {
 	struct share_setup s = setup_of(c, g, stock, a);
 
-	s.rules = rule;
+	s.rule = rule;
 	return result_of(&s, stock, a);
-}
-
-/* The rule of every hour: the best of the hours before it. */
-static size_t *choose_rules(double *const *strain_by_hour, size_t count, size_t hours, struct arena *a)
-{
-	size_t *chosen = arena_array(a, size_t, hours), present = SHARE_NONE;
-	double *strain = arena_array(a, double, count);
-
-	for (size_t h = 0; h < hours; h++) {
-		chosen[h] = present = share_rule_choose(strain, count, present);
-		for (size_t i = 0; i < count; i++)
-			strain[i] += strain_by_hour[i][h];
-	}
-	return chosen;
 }
 
 static struct share_result run_with_shadows(const struct share_case *c, const struct share_group *g,
 					    const struct share_stock *stock, struct arena *a)
 {
-	size_t count, hours = 0;
 	struct share_setup s = setup_of(c, g, stock, a);
-	const struct share_rule *all = share_rules(&count);
-	double **strain = arena_array(a, double *, count);
 
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP(arena_release) struct arena own = { 0 };
-		s.rules = &all[i];
-		struct share_outcome o = share_simulate(&s, &own);
-		hours = o.hours;
-		strain[i] = arena_array(a, double, hours);
-		memcpy(strain[i], o.strain_by_hour, hours * sizeof **strain);
-	}
-	s.rules = all;
-	s.rule_of_hour = choose_rules(strain, count, hours, a);
 	s.note = c->note;
 	s.user = c->user;
 	return result_of(&s, stock, a);

@@ -1,6 +1,7 @@
 #include "controller/simulation/share_world.h"
 
 #include "base/random.h"
+#include "controller/policy/share_shadow.h"
 
 #include <string.h>
 
@@ -34,6 +35,7 @@ struct member {
 
 struct slot {
 	bool is_there;
+	millis opened;
 	struct share_slot view; /* engines included */
 	int64_t load;
 };
@@ -56,6 +58,9 @@ struct share {
 	size_t step; /* of the stock, the next one */
 	struct random sleeps, wakes, failures, mends;
 	struct share_outcome out;
+	struct share_shadows shadows;
+	struct share_load *loads;
+	LIST(uint64_t) slot_keys; /* of those shown */
 	bool lacks; /* the last decision left a need open */
 };
 
@@ -115,21 +120,12 @@ static struct share_score *score_of(struct share *w, size_t member, const struct
 	return r->arrival < w->s->warm_up ? &w->out.before[member] : &w->out.members[member];
 }
 
-/* A late request strains its pool the more the fewer it has. */
-static void count_late(struct share *w, struct member *m, const struct request *r)
-{
-	w->out.strain_by_hour[r->arrival / HOUR] += 1 / (double)(m->next_arrival + 100);
-	score_of(w, (size_t)(m - w->members), r)->late++;
-}
-
 static void count_wait(struct share *w, struct member *m, const struct request *r)
 {
 	struct share_score *score = score_of(w, (size_t)(m - w->members), r);
 	millis wait = w->now - r->arrival;
-	bool is_late = wait > m->model->truth.objective_wait;
 
-	if (is_late)
-		count_late(w, m, r);
+	score->late += wait > m->model->truth.objective_wait;
 	waits_add(&score->waits, wait, 1);
 }
 
@@ -187,7 +183,7 @@ static int64_t need_of(const struct share *w, const struct member *m, const stru
 
 static const struct share_rule *rule_now(const struct share *w)
 {
-	return &w->s->rules[w->s->rule_of_hour ? w->s->rule_of_hour[w->now / HOUR] : 0];
+	return w->s->rule ? w->s->rule : share_shadows_rule(&w->shadows);
 }
 
 /* A decision is due as soon as the gap allows. */
@@ -258,6 +254,7 @@ static void slot_open(struct share *w)
 	for (size_t k = 0; k < count; k++)
 		engines[k] = (struct share_engine){ .member = w->order[k], .since = w->now, .idle_since = w->now };
 	w->slots.items[i] = (struct slot){ .is_there = true,
+					   .opened = w->now,
 					   .view = { .gpu_mib = w->s->size.gpu_mib,
 						     .host_mib = w->s->size.host_mib,
 						     .engines = engines,
@@ -422,6 +419,27 @@ static void route(struct share *w, const struct share_plan *plan)
 	}
 }
 
+/* A slot's number goes to another once it is gone: its place and when it came are its key. */
+static void advance_shadows(struct share *w, const struct share_view *v)
+{
+	w->slot_keys.count = 0;
+	for (size_t i = 0; i < v->slot_count; i++) {
+		size_t place = w->shown_as.items[i];
+		LIST_ADD(w->a, &w->slot_keys, (uint64_t)w->slots.items[place].opened << 20 | place);
+	}
+	for (size_t i = 0; i < w->s->model_count; i++) {
+		const struct member *m = &w->members[i];
+		w->loads[i] = (struct share_load){ .key = i,
+						   .sequences = m->model->truth.slots,
+						   .running = m->running,
+						   .waiting = waiting(m),
+						   .arrived = (int64_t)m->next_arrival,
+						   .wait = m->model->truth.objective_wait,
+						   .late_ppm = m->model->late_ppm };
+	}
+	share_shadows_advance(&w->shadows, &(struct share_seen){ v, w->loads, w->slot_keys.items });
+}
+
 static void decide(struct share *w)
 {
 	close_empty(w);
@@ -440,6 +458,8 @@ static void decide(struct share *w)
 		start_waiting(w, &w->members[i]);
 		w->lacks |= waiting(&w->members[i]) > 0;
 	}
+	if (!w->s->rule)
+		advance_shadows(w, &v);
 	arena_clear(&w->pass);
 }
 
@@ -544,7 +564,7 @@ static void count_left(struct share *w)
 		for (size_t k = m->next_start; k < m->next_arrival; k++) {
 			const struct request *r = &m->model->trace->requests[k];
 			if (w->now - r->arrival > m->model->truth.objective_wait)
-				count_late(w, m, r);
+				score_of(w, i, r)->late++;
 		}
 	}
 }
@@ -556,6 +576,7 @@ static void begin(struct share *w)
 	w->members = arena_array(w->a, struct member, n);
 	w->views = arena_array(w->a, struct share_member, n);
 	w->times = arena_array(w->a, struct share_times, n);
+	w->loads = arena_array(w->a, struct share_load, n);
 	w->copies = arena_array(w->a, int64_t, n);
 	w->order = arena_array(w->a, size_t, n);
 	w->out.members = arena_array(w->a, struct share_score, n);
@@ -570,8 +591,6 @@ static void begin(struct share *w)
 		w->times[i] = (struct share_times){ m->sleep.p50, m->wake.p50 };
 		w->end = m->trace->length > w->end ? m->trace->length : w->end;
 	}
-	w->out.hours = (size_t)(w->end / HOUR) + 1;
-	w->out.strain_by_hour = arena_array(w->a, double, w->out.hours);
 }
 
 struct share_outcome share_simulate(const struct share_setup *s, struct arena *a)
@@ -596,6 +615,7 @@ struct share_outcome share_simulate(const struct share_setup *s, struct arena *a
 		if (w.slots.items[i].is_there)
 			leave_states(&w, i);
 	count_left(&w);
+	share_shadows_release(&w.shadows);
 	arena_release(&w.pass);
 	return w.out;
 }

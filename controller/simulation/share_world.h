@@ -41,8 +41,7 @@ struct share_setup {
 	struct share_size size;		/* of a slot */
 	const struct stock_step *stock; /* the first at 0 */
 	size_t stock_count;
-	const struct share_rule *rules;
-	const size_t *rule_of_hour; /* index into rules for every hour of the run; NULL: the first */
+	const struct share_rule *rule; /* NULL: chosen by shadows (policy/share_shadow.h) */
 	int64_t wake_failed_ppm;
 	struct quantiles mend; /* of a failed wake: until the engine sleeps again */
 	millis warm_up;	       /* left out of the scores */
@@ -61,8 +60,6 @@ struct share_score {
 
 struct share_outcome {
 	struct share_score *members, *before; /* one per model: after the warm-up, and before it */
-	double *strain_by_hour; /* from the start: late requests, each over the requests of its member so far */
-	size_t hours;
 	millis slot_ms; /* after the warm-up, of slots that leave until they are empty */
 	int64_t wakes, sleeps, failed_wakes, decisions;
 	bool is_whole; /* every member has an engine on some slot */
