@@ -19,13 +19,14 @@ struct share_load {
 	int64_t sequences;
 	int64_t running, waiting; /* requests, now */
 	int64_t arrived;	  /* a counter from anywhere; one that fell has started anew */
-	millis wait;		  /* objective: a longer one is late ... */
+	millis wait;		  /* objective: late after so long from now, if it has just come ... */
 	int64_t late_ppm;	  /* ... which so many may be */
 };
 
 struct share_seen {
 	const struct share_view *view;
 	const struct share_load *loads; /* one per member */
+	const struct share_times *slow; /* as the view's times, which are medians: the 95th percentiles */
 	const uint64_t *slot_keys;
 };
 

@@ -47,7 +47,7 @@ struct share {
 	bool is_due; /* a decision is asked for */
 	struct member *members;
 	struct share_member *views;
-	struct share_times *times;
+	struct share_times *times, *slow;
 	int64_t *copies;
 	size_t *order; /* members, room for share_place() */
 	LIST(struct slot) slots;
@@ -437,7 +437,7 @@ static void advance_shadows(struct share *w, const struct share_view *v)
 						   .wait = m->model->truth.objective_wait,
 						   .late_ppm = m->model->late_ppm };
 	}
-	share_shadows_advance(&w->shadows, &(struct share_seen){ v, w->loads, w->slot_keys.items });
+	share_shadows_advance(&w->shadows, &(struct share_seen){ v, w->loads, w->slow, w->slot_keys.items });
 }
 
 static void decide(struct share *w)
@@ -576,6 +576,7 @@ static void begin(struct share *w)
 	w->members = arena_array(w->a, struct member, n);
 	w->views = arena_array(w->a, struct share_member, n);
 	w->times = arena_array(w->a, struct share_times, n);
+	w->slow = arena_array(w->a, struct share_times, n);
 	w->loads = arena_array(w->a, struct share_load, n);
 	w->copies = arena_array(w->a, int64_t, n);
 	w->order = arena_array(w->a, size_t, n);
@@ -589,6 +590,7 @@ static void begin(struct share *w)
 						     .host_asleep_mib = m->host_asleep_mib,
 						     .peak = m->peak };
 		w->times[i] = (struct share_times){ m->sleep.p50, m->wake.p50 };
+		w->slow[i] = (struct share_times){ m->sleep.p95, m->wake.p95 };
 		w->end = m->trace->length > w->end ? m->trace->length : w->end;
 	}
 }
