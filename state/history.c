@@ -177,6 +177,12 @@ static const char *const migrations[] = {
 	/* Of a manifest whose `text` is its SHA-256: the text of `size` bytes, compressed. Others are as they stand. */
 	("CREATE TABLE manifest_text (manifest INTEGER PRIMARY KEY REFERENCES manifest, size INTEGER NOT NULL,"
 	 "                            bytes BLOB NOT NULL) STRICT;"),
+
+	/* The rule that a share follows since then, and what its shadows have counted by saved_at
+	 * (state/share_record.h). */
+	"CREATE TABLE share_choice (share TEXT NOT NULL, since INTEGER NOT NULL, saved_at INTEGER NOT NULL,"
+	"                           why TEXT NOT NULL, tally TEXT NOT NULL, PRIMARY KEY (share, since))"
+	" STRICT, WITHOUT ROWID;",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
@@ -194,7 +200,7 @@ static struct history *new_history(void)
 	struct history *h = xcalloc(1, sizeof *h);
 
 	h->retained_from = -1;
-	h->has_cost = h->has_levels = h->has_drains = h->has_shares = h->has_texts =
+	h->has_cost = h->has_levels = h->has_drains = h->has_shares = h->has_texts = h->has_choices =
 		true; /* opening for writing makes the tables */
 	return h;
 }
@@ -396,7 +402,8 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 	h->db = db;
 	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e) &&
 	    db_has_table(h->db, "drain", &h->has_drains, e) && db_has_table(h->db, "engine_move", &h->has_shares, e) &&
-	    db_has_table(h->db, "manifest_text", &h->has_texts, e)) {
+	    db_has_table(h->db, "manifest_text", &h->has_texts, e) &&
+	    db_has_table(h->db, "share_choice", &h->has_choices, e)) {
 		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))

@@ -67,9 +67,9 @@ struct history {
 	/* cost.c, usage.c, level.c, lead_time.c: of the ticks of the transaction */
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
-	bool has_cost, has_levels, has_drains, has_shares, has_texts; /* the file has the tables */
-	struct history_mark mark;				      /* of a reader, when it was opened */
-	bool is_foreign;					      /* its records have other fields than ours */
+	bool has_cost, has_levels, has_drains, has_shares, has_texts, has_choices; /* the file has the tables */
+	struct history_mark mark;						   /* of a reader, when it was opened */
+	bool is_foreign; /* its records have other fields than ours */
 };
 
 /* Bytes of a manifest that a history keeps. */

@@ -69,6 +69,10 @@ const struct section replica_sections[] = {
 	    " share_decision.at >= x.since",
 	  "INSERT OR REPLACE INTO share_decision (share, at, view, plan) VALUES (?, ?, ?, ?)", false,
 	  "share_decision" },
+	{ X "SELECT share, share_choice.since, saved_at, why, tally FROM x JOIN share_choice ON x.is_all <> 0 OR"
+	    " saved_at >= x.since",
+	  "INSERT OR REPLACE INTO share_choice (share, since, saved_at, why, tally) VALUES (?, ?, ?, ?, ?)", false,
+	  "share_choice" },
 	{ X
 	  "SELECT uid, asked_at, pod, engine_move.pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at"
 	  " FROM x JOIN engine_move ON x.is_all <> 0 OR ended_at IS NULL OR ended_at >= x.since",

@@ -122,6 +122,7 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 		"DELETE FROM launch WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM drain WHERE unmarked_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM share_decision WHERE at < (SELECT at FROM tick WHERE id = ?)",
+		"DELETE FROM share_choice WHERE saved_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM engine_move WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM checkpoint WHERE tick < ?",
 		("DELETE FROM level WHERE width = 0 AND pool IN (SELECT id FROM pool) AND number <"

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- views as texts --- */
 
@@ -208,6 +209,108 @@ bool share_decision_find(struct history *h, millis from, millis to, struct arena
 	return ok;
 }
 
+/* --- choices --- */
+
+static void amount(struct walk *w, double *d)
+{
+	int64_t millionths = (int64_t)(*d * 1e6 + .5);
+
+	number(w, &millionths);
+	*d = (double)millionths / 1e6;
+}
+
+/* The rules stand beside what was counted by them: another version may have others. `t`: what is written, or zeroed. */
+static struct share_tally tally(struct walk *w, const struct share_tally *t, struct arena *a)
+{
+	struct share_tally out = *t;
+	size_t rules;
+	const struct share_rule *ours = share_rules(&rules);
+
+	w->is_damaged |= count(w, rules, SHARE_RULES_MAX) != rules;
+	number(w, &out.hour);
+	position(w, &out.rule, rules);
+	position(w, &out.was, rules);
+	amount(w, &out.asked);
+	for (size_t i = 0; i < rules && !w->is_damaged; i++) {
+		struct share_rule r = w->is_writing ? ours[i] : (struct share_rule){ 0 };
+		rule(w, &r);
+		w->is_damaged |= memcmp(&r, &ours[i], sizeof r) != 0;
+		amount(w, &out.late[i]);
+		amount(w, &out.strain[i]);
+	}
+	out.member_count = count(w, t->member_count, SHARE_MEMBERS_MAX);
+	out.members = arena_array(a, struct share_tally_member, out.member_count);
+	for (size_t i = 0; i < out.member_count && !w->is_damaged; i++) {
+		struct share_tally_member *m = &out.members[i];
+		if (w->is_writing)
+			*m = t->members[i];
+		int64_t key = (int64_t)m->key;
+		number(w, &key);
+		m->key = (uint64_t)key;
+		amount(w, &m->asked);
+		amount(w, &m->worked);
+		amount(w, &m->ended);
+	}
+	w->is_damaged |= out.rule == SHARE_NONE || out.was == SHARE_NONE;
+	return out;
+}
+
+void share_tally_write(const struct share_tally *t, struct buf *out)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	tally(&(struct walk){ .out = out, .is_writing = true }, t, &a);
+}
+
+bool share_tally_read(const char *text, struct arena *a, struct share_tally *out, struct error *e)
+{
+	struct walk w = { .in = text };
+	struct share_tally t = tally(&w, &(struct share_tally){ 0 }, a);
+
+	if (w.is_damaged || *w.in)
+		return error_set(e, ERROR_INVALID,
+				 "what the shadows of a share counted is damaged, or of another version");
+	*out = t;
+	return true;
+}
+
+bool share_choice_save(struct history *h, const struct share_choice_record *r, struct error *e)
+{
+	return history_begin(h, e) &&
+	       db_run(DB_QUERY(h->db,
+			       "INSERT OR REPLACE INTO share_choice (share, since, saved_at, why, tally)"
+			       " VALUES (?, ?, ?, ?, ?)",
+			       DB_T(r->share), DB_I(r->since), DB_I(r->saved_at), DB_T(r->why), DB_T(r->tally)),
+		      e) &&
+	       history_commit(h, e);
+}
+
+bool share_choice_find(struct history *h, const struct share_choice_filter *f, struct arena *a,
+		       struct share_choices *found, struct error *e)
+{
+	struct buf rows = { 0 };
+	bool ok;
+
+	*found = (struct share_choices){ 0 };
+	if (!h->has_choices)
+		return true;
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT * FROM (SELECT share, since, saved_at, why, tally FROM share_choice"
+				       " WHERE since BETWEEN ?1 AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR share = ?3)"
+				       " ORDER BY since DESC, share DESC LIMIT ?4) newest ORDER BY since, share",
+				       DB_I(f->from), DB_I(f->to), DB_T(f->share), DB_I(f->most));
+	while (db_next(s, &ok, e)) {
+		struct share_choice_record r = { .share = db_column_copy(s, 0, a),
+						 .since = db_column_int(s, 1),
+						 .saved_at = db_column_int(s, 2),
+						 .why = db_column_copy(s, 3, a),
+						 .tally = db_column_copy(s, 4, a) };
+		buf_append(&rows, &r, sizeof r);
+	}
+	found->items = rows_array(&rows, sizeof *found->items, a, &found->count);
+	return ok;
+}
+
 /* --- moves --- */
 
 bool engine_move_save(struct history *h, const struct engine_move_record *m, struct error *e)
@@ -291,12 +394,21 @@ bool engine_move_around(struct history *h, const struct pool_spec *pool, millis 
 			struct engine_moves_told *out, struct error *e)
 {
 	static const millis BEFORE = 15 * MINUTE, AFTER = 15 * SECOND;
-	char key[300];
+	char key[300], share[600];
+	struct share_choices choices;
 	const struct engine_move_filter f = {
 		.from = at - BEFORE, .to = at + AFTER, .pool = key, .most = ENGINE_MOVES_TOLD
 	};
 
-	out->count = 0;
+	*out = (struct engine_moves_told){ 0 };
+	if (!pool_is_in_share(pool))
+		return true;
 	snprintf(key, sizeof key, "%s/%s", pool->namespace, pool->name);
-	return !pool_is_in_share(pool) || engine_move_find(h, &f, a, &out->items, &out->count, e);
+	snprintf(share, sizeof share, "%s/%s", pool->namespace, pool->share);
+	if (!engine_move_find(h, &f, a, &out->items, &out->count, e) ||
+	    !share_choice_find(h, &(struct share_choice_filter){ INT64_MIN, at, share, 1 }, a, &choices, e))
+		return false;
+	if (choices.count)
+		out->choice = choices.items[0];
+	return true;
 }

@@ -4,7 +4,7 @@
  * that has not ended is what a next process and a next leader go by.
  */
 #pragma once
-#include "controller/policy/share.h"
+#include "controller/policy/share_shadow.h"
 #include "state/history.h"
 
 /* Views and plans as texts: whole numbers between blanks. */
@@ -28,6 +28,33 @@ struct share_decisions {
 bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decisions *found,
 			 struct error *e) MUST_USE;
 
+/* What shadows have counted, as text; doubles in millionths. */
+void share_tally_write(const struct share_tally *t, struct buf *out);
+/* Into the arena; ERROR_INVALID for a text that is damaged or counts by other rules than ours. */
+bool share_tally_read(const char *text, struct arena *a, struct share_tally *out, struct error *e) MUST_USE;
+
+/* The rule that a share follows. */
+struct share_choice_record {
+	const char *share;
+	millis since, saved_at;
+	const char *why; /* share_choice_write(); "" of the first, which is followed before anything is known */
+	const char *tally;
+};
+/* In place of the one of that share since then. */
+bool share_choice_save(struct history *h, const struct share_choice_record *r, struct error *e) MUST_USE;
+struct share_choices {
+	struct share_choice_record *items;
+	size_t count;
+};
+struct share_choice_filter {
+	millis from, to;   /* since, both included */
+	const char *share; /* NULL: any */
+	int64_t most;
+};
+/* The newest that the filter lets through, oldest first, in the arena. */
+bool share_choice_find(struct history *h, const struct share_choice_filter *f, struct arena *a,
+		       struct share_choices *found, struct error *e) MUST_USE;
+
 /* On disk when each returns true. */
 bool engine_move_save(struct history *h, const struct engine_move_record *m, struct error *e) MUST_USE;
 /* ended_at 0: it failed, and its slot is being mended. The first outcome stays. */
@@ -49,6 +76,7 @@ enum { ENGINE_MOVES_TOLD = 3 };
 struct engine_moves_told {
 	struct engine_move_record *items;
 	size_t count;
+	struct share_choice_record choice; /* of its share then; all zero: none */
 };
 bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
 			struct engine_moves_told *out, struct error *e) MUST_USE;

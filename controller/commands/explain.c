@@ -256,7 +256,9 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 			       .plan = &r.plan,
 			       .utc_offset = is_local ? history_args_offset(q, r.now) : 0,
 			       .moves = moves.items,
-			       .move_count = moves.count };
+			       .move_count = moves.count,
+			       .share_rule = moves.choice.why,
+			       .share_rule_since = moves.choice.since };
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
 	} else if (print_is_for_programs(a->output)) {

@@ -932,6 +932,50 @@ static bool print_drains(struct asked *a, struct error *e)
 	return true;
 }
 
+/* When the share of a pool, or any, went over to another rule. */
+static void add_choice(struct table *t, const struct history_args *q, const struct share_choice_record *r,
+		       bool for_programs)
+{
+	add_moment(t, q, r->since, for_programs);
+	table_text(t, "");
+	table_text(t, "rule");
+	table_text(t, "");
+	table_text(t, "done");
+	add_took(t, false, 0);
+	table_text(t, r->why);
+	table_text(t, r->share);
+	table_text(t, "");
+	table_text(t, "");
+	table_text(t, "");
+}
+
+/* In the order of their time; of a share's choices those that changed its rule. */
+static void add_moves(struct table *t, const struct asked *a, const struct engine_move_record *moves, size_t count,
+		      const struct share_choices *choices)
+{
+	bool for_programs = table_is_for_programs(table_format_of(a->output));
+	size_t next = 0;
+
+	for (size_t i = 0; i <= count; i++) {
+		for (; next < choices->count && (i == count || choices->items[next].since <= moves[i].asked_at); next++)
+			if (*choices->items[next].why)
+				add_choice(t, &a->args, &choices->items[next], for_programs);
+		if (i < count)
+			add_move(t, &a->args, &moves[i], for_programs);
+	}
+}
+
+/* Of the share in which the pool moved last; of all where no pool is asked for. */
+static bool find_choices(struct asked *a, const struct engine_move_filter *f, const struct engine_move_record *moves,
+			 size_t count, struct share_choices *found, struct error *e)
+{
+	const struct share_choice_filter filter = { f->from, f->to, f->pool && count ? moves[count - 1].share : NULL,
+						    f->most };
+
+	*found = (struct share_choices){ 0 };
+	return (f->pool && !count) || share_choice_find(a->args.history, &filter, &a->args.arena, found, e);
+}
+
 static bool print_moves(struct asked *a, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
@@ -939,6 +983,7 @@ static bool print_moves(struct asked *a, struct error *e)
 	struct engine_move_filter f = { .from = INT64_MIN, .to = INT64_MAX, .most = a->most };
 	CLEANUP(buf_release) struct buf pool = { 0 };
 	struct engine_move_record *moves;
+	struct share_choices choices;
 	size_t count, pools;
 
 	if (q->pool) {
@@ -948,11 +993,11 @@ static bool print_moves(struct asked *a, struct error *e)
 	}
 	if ((a->from && !history_args_time(q, "from", a->from, &f.from, e)) ||
 	    (a->to && !history_args_time(q, "to", a->to, &f.to, e)) ||
-	    !engine_move_find(q->history, &f, &q->arena, &moves, &count, e))
+	    !engine_move_find(q->history, &f, &q->arena, &moves, &count, e) ||
+	    !find_choices(a, &f, moves, count, &choices, e))
 		return false;
 	struct table *t = table_new(move_columns, sizeof move_columns / sizeof *move_columns);
-	for (size_t i = 0; i < count; i++)
-		add_move(t, q, &moves[i], table_is_for_programs(format));
+	add_moves(t, a, moves, count, &choices);
 	table_print(t, format, stdout);
 	table_free(t);
 	if (!count)

@@ -413,6 +413,15 @@ bool explain_has_deadlines(const struct explained *x)
 	return x->plan->decision.deadline_need_milli != ABSENT;
 }
 
+/* "Since 2026-01-05 14:00:03 by rule: a need is kept in mind for 1 min, ...; would have been late: ..." */
+static void tell_rule(const struct explained *x, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf at = { 0 };
+
+	explain_time(x->share_rule_since, x->utc_offset, &at);
+	buf_printf(out, "%sSince %s by rule: %s.", out->len ? " " : "", at.text, x->share_rule);
+}
+
 static void tell(const struct explained *x, enum part part, struct buf *out)
 {
 	bool is_any = x->fleet->pools[x->pool].class == CLASS_ANY;
@@ -431,6 +440,8 @@ static void tell(const struct explained *x, enum part part, struct buf *out)
 		tell_objective(x, out);
 	for (size_t i = x->move_count; part == PART_ENGINES && i-- > 0;) /* the newest first */
 		tell_move(x, &x->moves[i], out);
+	if (part == PART_ENGINES && x->share_rule && *x->share_rule)
+		tell_rule(x, out);
 }
 
 struct explanation explain_decision(const struct explained *x, struct arena *a)

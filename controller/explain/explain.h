@@ -19,6 +19,8 @@ struct explained {
 	millis utc_offset;			/* of the times in the text, east of UTC */
 	const struct engine_move_record *moves; /* of its engines, in a share: what came of decisions between ticks */
 	size_t move_count;
+	const char *share_rule; /* share_choice_write(); NULL or "": the first, or none */
+	millis share_rule_since;
 };
 
 struct explanation_part {

@@ -138,6 +138,7 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 		return; /* nothing is known */
 	p->signals.in_flight = in.running + in.running_draining;
 	p->signals.waiting = in.waiting;
+	p->signals.started_ever += r->started == READING_UNKNOWN ? 0 : r->started;
 	slots_read(p->controller);
 	server_stats_note(&p->signals.server, r);
 	if (p->signals.queued > 0 && !r->full) /* it waits before all of them instead */

@@ -47,6 +47,7 @@ struct pool_signals {
 	int64_t last_expected, last_fresh, last_disputed; /* of the last reading, of whatever tick */
 	bool has_heard;					  /* there was one */
 	int64_t in_flight, waiting;			  /* of the last one that knew: requests on all replicas */
+	int64_t started_ever;				  /* requests, since the process began */
 	struct server_stats server;
 };
 

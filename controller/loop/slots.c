@@ -1,7 +1,9 @@
 #include "controller/loop/slots.h"
 
 #include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "controller/loop/controller_state.h"
+#include "controller/loop/share_follow.h"
 #include "state/share_record.h"
 
 #include <stdio.h>
@@ -482,15 +484,55 @@ static bool record(const struct stock *s, const struct share_view *v, const stru
 	return true;
 }
 
+/* --- what its shadows see --- */
+
+/* What waits at a queue that is asked now and then has waited for half of that time when it is seen. */
+static struct share_load load_of(const struct controller *c, size_t pool)
+{
+	const struct live_pool *p = c->pools[pool];
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	millis unseen = p->signals.queue ? pool_signals_interval(c, pool) / 2 : 0;
+
+	return (struct share_load){ .key = fnv1a_text(FNV1A_START, p->key),
+				    .sequences = sequences_of(c, pool),
+				    .running = p->signals.in_flight,
+				    .waiting = p->signals.waiting,
+				    .arrived = p->signals.started_ever + p->signals.waiting,
+				    .wait = spec->objective_wait > unseen ? spec->objective_wait - unseen : 0,
+				    .late_ppm = spec->objective_late_ppm };
+}
+
+static struct share_times slow_times_of(const struct live_pool *p, struct share_times usual_ones)
+{
+	struct published_stage sleep = stage_times_show(&p->sleep_times), wake = stage_times_show(&p->wake_times);
+
+	return (struct share_times){ sleep.samples ? sleep.p95 : usual_ones.sleep,
+				     wake.samples ? wake.p95 : usual_ones.wake };
+}
+
+static void show_to_shadows(const struct stock *s, const struct share_view *v)
+{
+	struct share_load *loads = arena_array(s->arena, struct share_load, s->member_count);
+	struct share_times *slow = arena_array(s->arena, struct share_times, s->member_count);
+	uint64_t *keys = arena_array(s->arena, uint64_t, s->slot_count);
+
+	for (size_t i = 0; i < s->member_count; i++) {
+		loads[i] = load_of(s->c, s->pools[i]);
+		slow[i] = slow_times_of(s->c->pools[s->pools[i]], s->times[i]);
+	}
+	for (size_t i = 0; i < s->slot_count; i++)
+		keys[i] = fnv1a_text(fnv1a_text(FNV1A_START, s->nodes[i]->name), s->claims[i] ? s->claims[i] : "");
+	share_follow_seen(s->c, s->key, &(struct share_seen){ v, loads, slow, keys });
+}
+
 static void decide(struct controller *c, size_t first, struct arena *a)
 {
-	size_t rule_count;
-	const struct share_rule *rule = share_rules(&rule_count);
 	millis now = clock_now(c->clock);
 	const struct pool_spec *spec = &fleet_of(c)->pools[first];
 	struct stock s = { .c = c, .arena = a };
 
 	snprintf(s.key, sizeof s.key, "%s/%s", spec->namespace, spec->share);
+	const struct share_rule *rule = share_follow_rule(c, s.key);
 	if (!look_at_members(&s, first, rule, now))
 		return;
 	find_slots(&s, now);
@@ -505,6 +547,7 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 	const struct share_plan plan = share_decide(&v, a);
 	if (record(&s, &v, &plan) && s.may_act)
 		carry_out(&s, &plan, now);
+	show_to_shadows(&s, &v);
 }
 
 static bool is_first(const struct fleet_spec *fleet, size_t pool)
@@ -544,6 +587,7 @@ void slots_read(struct controller *c)
 void slots_stop(struct controller *c)
 {
 	timer_stop(&c->slots.timer);
+	share_follow_forget(c);
 }
 
 void slots_close(struct controller *c)
@@ -554,4 +598,5 @@ void slots_close(struct controller *c)
 		free(t);
 	}
 	c->slots.told = NULL;
+	share_follow_forget(c);
 }

@@ -17,6 +17,7 @@ struct controller;
 struct slots {
 	struct timer timer;
 	struct share_told *told; /* of each share, what was recorded last */
+	struct share_follow *follows;
 };
 
 /* What the pools of a share need together, held as its rule says. */

@@ -235,7 +235,8 @@ static void lay_out_slot(const struct mapping *m, const struct shadow_share *was
 	is->engine_count += real->engine_count;
 }
 
-static struct shadow_share lay_out_shadow(struct share_shadows *s, const struct mapping *m, const struct shadow_share *was)
+static struct shadow_share lay_out_shadow(struct share_shadows *s, const struct mapping *m,
+					  const struct shadow_share *was)
 {
 	const struct share_view *v = m->seen->view;
 	size_t engines = 0;
@@ -326,11 +327,11 @@ static void look_at_slots(struct shadow_share *h, const struct share_view *v)
 
 /* --- a step of one shadow --- */
 
-/* Between the middle and the 95th percentile of a normal spread there is a thousand: the middle of each sixteenth, out of
- * order. One after the other, they are as spread as what was measured. */
+/* Between the middle and the 95th percentile of a normal spread there is a thousand: the middle of each sixteenth, out
+ * of order. One after the other, they are as spread as what was measured. */
 static millis takes(const struct walk *w, size_t slot, const struct share_engine *e)
 {
-	static const int64_t spread[] = { 48,  -614, 353,  -144, 802, -1131, 144, -353,
+	static const int64_t spread[] = { 48,  -614, 353,  -144, 802, -1131, 144,  -353,
 					  614, -48,  -802, 472,	 244, -472,  1131, -244 };
 	const struct share_view *v = w->seen->view;
 	size_t row = v->slots[slot].type * v->member_count + e->member;

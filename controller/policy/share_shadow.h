@@ -32,14 +32,14 @@ struct share_seen {
 
 /* What outlasts a process. It fades, to half in five days. */
 struct share_tally {
-	int64_t hour;		 /* of the last choice, the first of the epoch is 1; 0: none yet */
-	size_t rule, was;	 /* followed now, and before the last change */
-	double asked;		 /* requests of all members */
+	int64_t hour;	  /* of the last choice, the first of the epoch is 1; 0: none yet */
+	size_t rule, was; /* followed now, and before the last change */
+	double asked;	  /* requests of all members */
 	double late[SHARE_RULES_MAX], strain[SHARE_RULES_MAX]; /* by each rule */
 	struct share_tally_member {
 		uint64_t key;
 		double asked, worked, ended; /* requests; milliseconds of them, and how many ended in that time */
-	} *members;
+	} * members;
 	size_t member_count;
 };
 
@@ -48,7 +48,7 @@ struct share_shadows {
 	struct share_tally tally;
 	struct arena arena, pass; /* all that follows; what one decision needs */
 	millis now;
-	struct share_asked *asked; /* per member of the tally */
+	struct share_asked *asked;    /* per member of the tally */
 	struct shadow_share *shadows; /* per rule; NULL: nothing was seen yet */
 	uint64_t *slot_keys;
 	size_t slot_count;

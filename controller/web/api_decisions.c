@@ -451,7 +451,9 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 				     .now = r.now,
 				     .plan = &r.plan,
 				     .moves = moves.items,
-				     .move_count = moves.count };
+				     .move_count = moves.count,
+				     .share_rule = moves.choice.why,
+				     .share_rule_since = moves.choice.since };
 	const struct decision_view v = { .tick = tick,
 					 .at = r.now,
 					 .interval = r.interval,

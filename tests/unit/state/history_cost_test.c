@@ -331,7 +331,7 @@ static void files_of_before_have_none(void **state)
 	write_file(10, 1);
 	sql("DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set; DROP TABLE quota_hour;"
 	    "DROP TABLE gpu_holding; DROP TABLE level; DROP TABLE lead_time; DROP TABLE drain; DROP TABLE "
-	    "share_decision; DROP TABLE engine_move; DROP TABLE manifest_text; "
+	    "share_decision; DROP TABLE engine_move; DROP TABLE manifest_text; DROP TABLE share_choice; "
 	    "UPDATE manifest SET text = 'stood: before'; ALTER TABLE launch DROP COLUMN operation; "
 	    "PRAGMA user_version = 2");
 	struct history *h = open_file();
