@@ -83,6 +83,11 @@ refused 'history: hours of a stretch' 2 'history: --from: found beside --hours, 
 
 refused 'history: moves of a group' 2 '--pool, --from, --to, --number' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --moves --group g5'
+found 'history: a share goes over to another rule, after a move of before' 0 '^13:20:00  sleep,14:00:00  rule it sleeps$' "cp '$scratch/good/history.db' h.db" \
+	'sqlite3 h.db "INSERT INTO engine_move (uid, asked_at, pod, pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at)
+		VALUES (\"u\", 48000000, \"llm/chat-1\", \"llm/chat\", \"llm/small\", \"gpu-7\", 0, \"idle\", 1, 1, \"done\", 900, 48000900);
+		INSERT INTO share_choice VALUES (\"llm/small\", 40000000, 50000000, \"\", \"1\"), (\"llm/small\", 50400000, 50400000, \"it sleeps\", \"1\")"
+	preheat history --db h.db --moves -o json | jq -r "map([.time[11:19], .node[0:0], .move, (.why | select(. == \"it sleeps\"))] | join(\" \")) | join(\",\")"'
 found 'history: moves without a share' 0 'only pools with spec.share' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --moves 2>&1'
 refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db' h.db" \

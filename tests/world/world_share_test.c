@@ -30,6 +30,9 @@ static void read_by(int model, const char *how)
 	signals[model] = how;
 }
 
+/* Of the next world. */
+static const char *queue_wait = "10s";
+
 /* The group that all pools name. */
 static void write_group(int gpus, int least)
 {
@@ -54,11 +57,11 @@ static void write_pool(int model, const char *mode)
 		   "spec:\n"
 		   "  mode: %s\n"
 		   "  share: { name: small, level: %d, wakeWithin: 30s }\n"
-		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
+		   "  objective: { queueWait: %s, attainment: 95%% }\n"
 		   "  workload: { selector: { matchLabels: { app: %s } }, gpusPerReplica: 1, maxSequences: 8 }\n"
 		   "  signals: { engine: %s, %s,\n"
 		   "      queue: { json: { url: \"http://gateway.world/%s\", path: waiting }, interval: 5s } }\n",
-		   name, mode, all.level, name, all.is_sglang ? "sglang" : "vllm", how, name);
+		   name, mode, all.level, queue_wait, name, all.is_sglang ? "sglang" : "vllm", how, name);
 	write_group(all.has_stock ? 1 : 12, all.has_stock);
 }
 
@@ -175,6 +178,7 @@ static int end(void **state)
 	all.level = 1;
 	all.is_sglang = false;
 	memset(signals, 0, sizeof signals);
+	queue_wait = "10s";
 	return tear_down(state);
 }
 
@@ -680,6 +684,62 @@ static void twelve_models_on_four_slots(void **state)
 	print_message("%lld of %lld requests, %lld moves, %lld decisions\n", (long long)got, (long long)requests,
 		      (long long)count_moves("done"), (long long)assert_shares_replay());
 	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
+/* --- the rule --- */
+
+/* Each for ten seconds of every eight minutes. */
+static void be_asked_now_and_then(int times)
+{
+	for (int i = 0; i < times; i++) {
+		all.apps[0]->rate = all.apps[1]->rate = 1;
+		run(10 * SECOND);
+		all.apps[0]->rate = all.apps[1]->rate = 0;
+		run(8 * MINUTE - 10 * SECOND);
+	}
+}
+
+static void assert_one_choice(const char *words)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct share_choice_filter f = { 0, INT64_MAX, "llm/small", 100 };
+	struct share_choices found;
+	struct error e = { 0 };
+	int64_t choices = 0;
+	struct history *h = history_open(replica_history(0), &e);
+
+	if (!h || !share_choice_find(h, &f, &a, &found, &e))
+		fail_msg("%s", e.message);
+	for (size_t i = 0; i < found.count; i++) {
+		choices += *found.items[i].why != '\0';
+		if (*found.items[i].why && !strstr(found.items[i].why, words))
+			fail_msg("%s", found.items[i].why);
+	}
+	assert_int_equal(choices, 1);
+	history_close(h);
+}
+
+/* A slot for each: by the first rule both sleep after five idle minutes, and wait for a wake whenever they are asked.
+ */
+static void who_need_not_sleep_stays_awake(void **state)
+{
+	(void)state;
+	queue_wait = "2s";
+	begin(2, 2, 1, "act");
+	replica_start(0, &all.settings);
+	be_asked_now_and_then(15);
+	int64_t before = count_moves("done");
+	assert_true(before > 10);
+	be_asked_now_and_then(4);
+	assert_int_equal(count_moves("done"), before);
+	replica_stop(0);
+	replica_start(0, &all.settings); /* and remembers it */
+	be_asked_now_and_then(3);
+	assert_int_equal(count_moves("done"), before);
+	replica_stop(0);
+	assert_one_choice("idle engines sleep only for another");
+	assert_shares_replay();
 	assert_replays(replica_history(0));
 }
 

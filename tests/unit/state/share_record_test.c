@@ -104,10 +104,74 @@ static void a_view_is_read_as_it_was_written(void **state)
 	assert_false(share_view_read("1 2 3", &a, &read, &e));
 }
 
+static void a_tally_is_read_as_it_was_written(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(buf_release) struct buf written = { 0 }, again = { 0 };
+	struct share_tally_member members[] = { { UINT64_MAX, 1.5, 3000, 1 }, { 7, 0, 0, 0 } };
+	const struct share_tally t = { .hour = 491000,
+				       .rule = 3,
+				       .was = 1,
+				       .asked = 1000.25,
+				       .late = { 1, 2.5 },
+				       .strain = { .5, 1e6 },
+				       .members = members,
+				       .member_count = 2 };
+	struct share_tally read;
+	struct error e;
+
+	share_tally_write(&t, &written);
+	assert_true(share_tally_read(written.text, &a, &read, &e));
+	share_tally_write(&read, &again);
+	assert_string_equal(written.text, again.text);
+	assert_true(read.rule == 3 && read.strain[1] == 1e6 && read.members[0].key == UINT64_MAX);
+	for (size_t i = 0; i + 1 < written.len; i++) {
+		char *cut = arena_strdup(&a, written.text, i);
+		if (share_tally_read(cut, &a, &read, &e) && written.text[i] == ' ')
+			fail_msg("a tally of %zu bytes is taken for whole", i);
+	}
+	assert_false(share_tally_read("3 1 0 0 0", &a, &read, &e)); /* of other rules */
+}
+
+/* A choice is kept, and what was counted since is written over. */
+static void the_last_choice_is_found(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	const struct share_choice_record rows[] = { { "llm/small", start, start, "", "1" },
+						    { "llm/small", start, start + 5, "", "2" },
+						    { "llm/small", start + HOUR, start + HOUR, "it sleeps", "3" },
+						    { "llm/large", start, start, "", "4" } };
+	const struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
+	struct engine_moves_told told;
+	struct share_choices found;
+	struct error e = { 0 };
+
+	(void)state;
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_true(share_choice_save(h, &rows[i], &e));
+	assert_true(
+		share_choice_find(h, &(struct share_choice_filter){ 0, INT64_MAX, "llm/small", 9 }, &a, &found, &e));
+	assert_int_equal(found.count, 2);
+	assert_string_equal(found.items[0].tally, "2");
+	assert_string_equal(found.items[1].why, "it sleeps");
+	assert_true(engine_move_around(h, &pool, start + HOUR - 1, &a, &told, &e));
+	assert_string_equal(told.choice.why, "");
+	assert_true(engine_move_around(h, &pool, start + HOUR, &a, &told, &e));
+	assert_string_equal(told.choice.why, "it sleeps");
+	history_close(h);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(a_view_is_read_as_it_was_written),
-					    cmocka_unit_test(a_move_is_open_until_its_end) };
+					    cmocka_unit_test(a_move_is_open_until_its_end),
+					    cmocka_unit_test(a_tally_is_read_as_it_was_written),
+					    cmocka_unit_test(the_last_choice_is_found) };
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
