@@ -28,7 +28,7 @@ static void recall(struct controller *c, struct share_follow *f)
 
 	if (!share_choice_find(c->history, &last, &a, &found, &e) ||
 	    (found.count && !share_tally_read(found.items[0].tally, &a, &tally, &e))) {
-		log_warning("share-tally-not-read", LOG_S("share", f->share), LOG_E(&e), LOG_END);
+		log_warn("share-tally-not-read", LOG_S("share", f->share), LOG_E(&e), LOG_END);
 		return;
 	}
 	if (!found.count)

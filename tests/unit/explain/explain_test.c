@@ -78,7 +78,7 @@ static void a_decision_is_told_in_sentences(void **state)
 		{ .held_by = LIMIT_STOCKOUT, .blocked_until = now + MINUTE, .refusals = 2 }
 	};
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
 	struct arena a = { 0 };
 	struct explanation e = explain_decision(&x, &a);
 
@@ -167,7 +167,9 @@ static void moves_of_engines_are_told(void **state)
 		{ .asked_at = now, .slot = "gpu-8", .is_wake = true, .why = "code has 2 waiting and no engine awake" },
 	};
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, moves, 3 };
+	struct explained x = {
+		&fleet, 0, 4312, now, &plan, 2 * HOUR, moves, 3, "idle engines sleep only for another", now - HOUR
+	};
 	struct arena a = { 0 };
 	struct explanation e = explain_decision(&x, &a);
 
@@ -175,7 +177,8 @@ static void moves_of_engines_are_told(void **state)
 		part(&e, "Engines"),
 		"Wakes on gpu-8 at 14:32:15: code has 2 waiting and no engine awake."
 		" Fell asleep on gpu-7 at 14:31:45, in 1.2s: code idle for 50 s; chat has 3 waiting and no"
-		" engine awake. Did not wake on gpu-7 at 14:31:15: HTTP status 500; code needs 1 engine awake.");
+		" engine awake. Did not wake on gpu-7 at 14:31:15: HTTP status 500; code needs 1 engine awake."
+		" Since 2024-05-10 13:32:15 by rule: idle engines sleep only for another.");
 	arena_release(&a);
 }
 
@@ -184,7 +187,7 @@ static void every_limit_and_state_has_its_words(void **state)
 	(void)state;
 	struct arena a = { 0 };
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
 	const char *seen[LIMIT_COUNT];
 
 	for (int i = 0; i < LIMIT_COUNT; i++) {
@@ -311,7 +314,7 @@ static void every_number_stands_in_the_record(void **state)
 		struct buf known = { 0 };
 		struct group_decision asked[2] = { 0 };
 		struct pool_plan plan = { .groups = asked, .group_count = 2, .price_count = 3 };
-		struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
+		struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
 
 		scatter(&r, &pool_decision_info, &plan.decision);
 		collect(&pool_decision_info, &plan.decision, &known);
@@ -375,7 +378,7 @@ static void json_holds_every_field(void **state)
 	struct scrape_input scrape = { .at = now, .started = ABSENT };
 	struct pool_snapshot input = { .scrapes = &scrape, .scrape_count = 1 };
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
 	struct buf json = { 0 };
 
 	explain_json(&x, &input, &json);
