@@ -923,6 +923,7 @@ int main(void)
 		SCENARIO(short_requests_keep_it_awake),
 		SCENARIO(who_just_woke_is_not_idle),
 		SCENARIO(twelve_models_on_four_slots),
+		SCENARIO(who_need_not_sleep_stays_awake),
 		SCENARIO(the_stock_follows_what_is_needed),
 		SCENARIO(no_request_ends_with_a_slot),
 		SCENARIO(killed_between_any_two_steps),

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { MODELS_MOST = 12, REQUESTS_MOST = 20000, WORLDS = 8 };
+enum { MODELS_MOST = 12, REQUESTS_MOST = 20000, WORLDS = 5 };
 
 struct scene {
 	struct share_model models[MODELS_MOST];
