@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- views as texts --- */
 
@@ -219,6 +218,12 @@ static void amount(struct walk *w, double *d)
 	*d = (double)millionths / 1e6;
 }
 
+static bool is_same_rule(const struct share_rule *a, const struct share_rule *b)
+{
+	return a->margin_permille == b->margin_permille && a->hold == b->hold && a->keep_alive == b->keep_alive &&
+	       a->spare_permille == b->spare_permille && a->victim == b->victim;
+}
+
 /* The rules stand beside what was counted by them: another version may have others. `t`: what is written, or zeroed. */
 static struct share_tally tally(struct walk *w, const struct share_tally *t, struct arena *a)
 {
@@ -234,7 +239,7 @@ static struct share_tally tally(struct walk *w, const struct share_tally *t, str
 	for (size_t i = 0; i < rules && !w->is_damaged; i++) {
 		struct share_rule r = w->is_writing ? ours[i] : (struct share_rule){ 0 };
 		rule(w, &r);
-		w->is_damaged |= memcmp(&r, &ours[i], sizeof r) != 0;
+		w->is_damaged |= !is_same_rule(&r, &ours[i]);
 		amount(w, &out.late[i]);
 		amount(w, &out.strain[i]);
 	}

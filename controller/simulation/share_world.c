@@ -61,7 +61,7 @@ struct share {
 	struct share_shadows shadows;
 	struct share_load *loads;
 	LIST(uint64_t) slot_keys; /* of those shown */
-	bool lacks; /* the last decision left a need open */
+	bool lacks;		  /* the last decision left a need open */
 };
 
 /* --- the heap --- */

@@ -60,7 +60,7 @@ struct share_score {
 
 struct share_outcome {
 	struct share_score *members, *before; /* one per model: after the warm-up, and before it */
-	millis slot_ms; /* after the warm-up, of slots that leave until they are empty */
+	millis slot_ms;			      /* after the warm-up, of slots that leave until they are empty */
 	int64_t wakes, sleeps, failed_wakes, decisions;
 	bool is_whole; /* every member has an engine on some slot */
 };
