@@ -30,16 +30,18 @@ struct share_seen {
 	const uint64_t *slot_keys;
 };
 
+struct share_tally_member {
+	uint64_t key;
+	double asked, worked, ended; /* requests; milliseconds of them, and how many ended in that time */
+};
+
 /* What outlasts a process. It fades, to half in five days. */
 struct share_tally {
 	int64_t hour;	  /* of the last choice, the first of the epoch is 1; 0: none yet */
 	size_t rule, was; /* followed now, and before the last change */
 	double asked;	  /* requests of all members */
 	double late[SHARE_RULES_MAX], strain[SHARE_RULES_MAX]; /* by each rule */
-	struct share_tally_member {
-		uint64_t key;
-		double asked, worked, ended; /* requests; milliseconds of them, and how many ended in that time */
-	} * members;
+	struct share_tally_member *members;
 	size_t member_count;
 };
 
