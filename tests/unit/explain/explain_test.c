@@ -110,7 +110,7 @@ static void averages_and_targets_are_told_as_they_are(void **state)
 {
 	(void)state;
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
 	struct arena a = { 0 };
 
 	plan.decision.own_share_ppm = 7500;
@@ -137,7 +137,7 @@ static void deadlines_are_not_told_as_a_rule(void **state)
 {
 	(void)state;
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
 	struct arena a = { 0 };
 
 	plan.decision.deadline_need_milli = 900;
