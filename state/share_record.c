@@ -212,10 +212,21 @@ bool share_decision_find(struct history *h, millis from, millis to, struct arena
 
 static void amount(struct walk *w, double *d)
 {
-	int64_t millionths = (int64_t)(*d * 1e6 + .5);
+	static const double MOST = 9e12; /* fits as millionths */
+	int64_t millionths = (int64_t)((*d < MOST ? *d : MOST) * 1e6 + .5);
 
 	number(w, &millionths);
+	w->is_damaged |= millionths < 0;
 	*d = (double)millionths / 1e6;
+}
+
+/* Milliseconds of requests: of many there are more than fit. */
+static void work(struct walk *w, double *ms)
+{
+	double seconds = *ms / 1000;
+
+	amount(w, &seconds);
+	*ms = seconds * 1000;
 }
 
 static bool is_same_rule(const struct share_rule *a, const struct share_rule *b)
@@ -253,7 +264,7 @@ static struct share_tally tally(struct walk *w, const struct share_tally *t, str
 		number(w, &key);
 		m->key = (uint64_t)key;
 		amount(w, &m->asked);
-		amount(w, &m->worked);
+		work(w, &m->worked);
 		amount(w, &m->ended);
 	}
 	w->is_damaged |= out.rule == SHARE_NONE || out.was == SHARE_NONE;

@@ -417,11 +417,19 @@ static void learn_taints(struct cluster *c, struct template *t, struct node *n)
 	t->doubted_until = 0;
 }
 
-static void forget_doubted(struct cluster *c, struct template *t)
+static void forget_taints(struct cluster *c, struct template *t, const struct taint_set *what)
 {
 	const struct taint_set *old = t->taints;
-	t->taints = without(c, old, t->doubted, NULL);
+	t->taints = without(c, old, what, NULL);
 	intern_drop(&c->intern, old);
+}
+
+/* But for what is told by now. */
+static void forget_doubted(struct cluster *c, struct template *t)
+{
+	const struct taint_set *what = without(c, t->doubted, t->told_taints, NULL);
+	forget_taints(c, t, what);
+	intern_drop(&c->intern, what);
 	t->doubted_until = 0;
 }
 
@@ -435,9 +443,17 @@ static void doubt(struct cluster *c, struct template *t, const struct node *gone
 	t->doubted = without(c, t->taints, t->told_taints, gone->came_taints);
 	news = without(c, t->doubted, before, NULL);
 	t->doubted_until = at + DOUBT_RESTS;
-	if (intern_count(news) > 0)
-		forget_doubted(c, t);
+	forget_taints(c, t, news);
 	intern_drop(&c->intern, news);
+	intern_drop(&c->intern, before);
+}
+
+/* What those that stay got, too: the last of them is not the first that had it. */
+static void confirm(struct cluster *c, struct template *t, const struct node *gone, const struct taint_set *shared)
+{
+	const struct taint_set *before = t->doubted, *both = common(c, gone->born_taints, shared);
+	t->doubted = without(c, both, t->told_taints, gone->came_taints);
+	intern_drop(&c->intern, both);
 	intern_drop(&c->intern, before);
 }
 
@@ -458,6 +474,8 @@ void template_node_left(struct cluster *c, const struct node *gone, millis at)
 			intern_drop(&c->intern, before);
 		is_left = true;
 	}
+	if (is_left)
+		confirm(c, t, gone, shared);
 	if (!is_left) {
 		doubt(c, t, gone, at);
 	} else if (t->taints == gone->born_taints) {

@@ -413,7 +413,7 @@ bool explain_has_deadlines(const struct explained *x)
 	return x->plan->decision.deadline_need_milli != ABSENT;
 }
 
-/* "Since 2026-01-05 14:00:03 by rule: a need is kept in mind for 1 min, ...; would have been late: ..." */
+/* "Since 2026-01-05 14:00:03 by rule: a need is kept in mind for 1 min, ...; of all requests ..." */
 static void tell_rule(const struct explained *x, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf at = { 0 };

@@ -47,9 +47,8 @@ static size_t pool_of(const struct controller *c, const struct node *n, const st
 
 	const struct group_users *users = n->group >= 0 ? &fleet_of(c)->users[n->group] : NULL;
 	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; users && k < users->count; k++)
-			if (pods[i]->pool == (int)users->items[k].pool)
-				pool = users->items[k].pool;
+		if (pods[i]->pool >= 0 && users && group_is_used_by(users, (size_t)pods[i]->pool))
+			pool = (size_t)pods[i]->pool;
 	for (size_t i = 0; row && users && i < users->count; i++)
 		if (!strcmp(c->pools[users->items[i].pool]->key, row->pool))
 			pool = users->items[i].pool;

@@ -30,10 +30,10 @@ static int64_t billed(const struct controller *c, size_t pool, size_t position, 
 	int64_t own = v->gpus_milli + starts_to_come(c, pool, position) * fleet->pools[pool].gpus_per_replica * 1000;
 
 	const struct group_users *users = &fleet->users[group];
+	if (!group_is_used_by(users, pool))
+		return 0;
 	if (pool != first_pool(fleet, group))
 		return own < all ? own : all;
-	if (users->count <= 1)
-		return all;
 	for (size_t i = 0; i < users->count; i++) {
 		const struct group_user *u = &users->items[i];
 		if (u->pool == pool || !c->pools[u->pool]->view.groups)

@@ -16,6 +16,7 @@ struct share_follow {
 	struct share_shadows shadows;
 	millis since, saved_at; /* 0: never */
 	struct buf why;
+	bool is_unread; /* what the history has of it */
 };
 
 static void recall(struct controller *c, struct share_follow *f)
@@ -26,11 +27,13 @@ static void recall(struct controller *c, struct share_follow *f)
 	struct share_tally tally;
 	struct error e = { 0 };
 
-	if (!share_choice_find(c->history, &last, &a, &found, &e) ||
-	    (found.count && !share_tally_read(found.items[0].tally, &a, &tally, &e))) {
+	bool is_found = share_choice_find(c->history, &last, &a, &found, &e);
+	if (!is_found || (found.count && !share_tally_read(found.items[0].tally, &a, &tally, &e))) {
 		log_warn("share-tally-not-read", LOG_S("share", f->share), LOG_E(&e), LOG_END);
+		f->is_unread = !is_found;
 		return;
 	}
+	f->is_unread = false;
 	if (!found.count)
 		return;
 	f->since = found.items[0].since;
@@ -44,6 +47,8 @@ static struct share_follow *follow_of(struct controller *c, const char *share)
 
 	while (f && strcmp(f->share, share) != 0)
 		f = f->next;
+	if (f && f->is_unread)
+		recall(c, f);
 	if (f)
 		return f;
 	f = xcalloc(1, sizeof *f);
@@ -75,6 +80,9 @@ void share_follow_seen(struct controller *c, const char *share, const struct sha
 {
 	struct share_follow *f = follow_of(c, share);
 	millis now = seen->view->now;
+
+	if (f->is_unread) /* what would be saved now would stand in the way of it */
+		return;
 	bool is_new = share_shadows_advance(&f->shadows, seen);
 
 	if (is_new) {

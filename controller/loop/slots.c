@@ -204,6 +204,12 @@ static bool is_slot(const struct node *n, const char *claim)
 	return claim || (gpus ? !strcmp(gpus, "1") : !n->slices || n->gpus_milli <= 1000);
 }
 
+/* What runs there is another pool's. */
+static bool is_lent(const struct node *n)
+{
+	return node_label(n, "preheat.dev/lent-by") != NULL;
+}
+
 static size_t slot_of(struct stock *s, const struct node *n, const char *claim, size_t room)
 {
 	size_t at = 0;
@@ -215,7 +221,7 @@ static size_t slot_of(struct stock *s, const struct node *n, const char *claim, 
 	s->nodes[at] = n;
 	s->claims[at] = claim;
 	s->slots[at] = (struct share_slot){ .cleared_for = SHARE_NONE,
-					    .is_leaving = !node_is_usable(n) || n->is_draining,
+					    .is_leaving = !node_is_usable(n) || n->is_draining || is_lent(n),
 					    .engines = arena_array(s->arena, struct share_engine, room) };
 	s->engines[at] = arena_array(s->arena, struct shared_engine *, room);
 	s->pods[at] = arena_array(s->arena, const struct pod *, room);
@@ -305,20 +311,22 @@ static void find_slots(struct stock *s, millis now)
 
 /* --- what they need together --- */
 
-/* Engines that may be awake together on every slot. */
+/* Engines that may be awake together on each slot that stays; 0: there is none. */
 static int64_t awake_on_slot(const struct stock *s)
 {
-	int64_t least = (int64_t)s->member_count, extra = 1, asleep = 0;
+	int64_t least = INT64_MAX, extra = 1, asleep = 0;
 
 	for (size_t i = 0; i < s->member_count; i++) {
 		const struct share_member *m = &s->members[i];
 		extra = m->gpu_awake_mib - m->gpu_asleep_mib > extra ? m->gpu_awake_mib - m->gpu_asleep_mib : extra;
 		asleep += m->gpu_asleep_mib;
 	}
-	for (size_t i = 0; i < s->slot_count; i++)
-		if (s->slots[i].gpu_mib > 0 && (s->slots[i].gpu_mib - asleep) / extra < least)
-			least = (s->slots[i].gpu_mib - asleep) / extra;
-	return s->slot_count && s->fits_by_memory && least > 1 ? least : 1;
+	for (size_t i = 0; i < s->slot_count; i++) {
+		int64_t fit = (s->slots[i].gpu_mib + s->taken_mib[i] - asleep) / extra;
+		if (s->slots[i].gpu_mib > 0 && !s->slots[i].is_leaving && fit < least)
+			least = fit;
+	}
+	return least == INT64_MAX ? 0 : least > 1 ? least : 1;
 }
 
 /* What requests would keep busy on slots enough, in thousandths of an engine: a backlog asks for slots only once. */
@@ -328,9 +336,10 @@ static int64_t work_of(const struct stock *s, size_t member)
 	size_t pool = s->pools[member];
 	const struct pool_signals *p = &c->pools[pool]->signals;
 	int64_t seen = 1000 * (p->in_flight + p->waiting) / sequences_of(c, pool);
-	int64_t demand = c->has_decided && pool < c->plan.pool_count ? c->plan.pools[pool].decision.demand_milli : seen;
+	int64_t demand =
+		c->has_decided && pool < c->plan.pool_count ? c->plan.pools[pool].decision.demand_milli : ABSENT;
 
-	return demand < seen ? demand : seen;
+	return demand != ABSENT && demand < seen ? demand : seen;
 }
 
 static bool works(const struct share_slot *slot)
@@ -341,17 +350,27 @@ static bool works(const struct share_slot *slot)
 	return false;
 }
 
-static struct share_need need_of(const struct stock *s, millis now)
+/* `before`: what it was, for slots of which there are none now. */
+static struct share_need need_of(const struct stock *s, const struct share_need *before)
 {
-	struct share_need n = { .at = now };
-	int64_t engines = 0, work = 0;
+	int64_t engines = 0, work = 0, awake = awake_on_slot(s);
+	struct share_need n = { .at = clock_mono(s->c->clock),
+				.pools = (int64_t)s->member_count,
+				.awake = awake		 ? awake
+					 : before->awake ? before->awake
+							 : 1,
+				.may_act = s->may_act };
 
 	for (size_t i = 0; i < s->member_count; i++) {
+		const struct pool_signals *p = &s->c->pools[s->pools[i]]->signals;
+		millis interval = pool_signals_interval(s->c, s->pools[i]);
 		int64_t own = work_of(s, i), held = 1000 * s->members[i].need_held;
 		engines += own > 1000 || held < 1000 ? own : 1000;
 		work += own;
+		n.read += p->last_fresh > 0 || !p->last_expected;
+		n.interval = interval > n.interval ? interval : n.interval;
 	}
-	n.wanted = share_slots_for(engines, work, awake_on_slot(s));
+	n.wanted = share_slots_for(engines, work, n.awake);
 	for (size_t i = 0; i < s->slot_count; i++)
 		*(s->slots[i].is_leaving ? &n.leaving : &n.ready) += !s->slots[i].is_leaving || works(&s->slots[i]);
 	return n;
@@ -536,7 +555,8 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 	if (!look_at_members(&s, first, rule, now))
 		return;
 	find_slots(&s, now);
-	told_of(c, s.key)->need = need_of(&s, now);
+	struct share_told *told = told_of(c, s.key);
+	told->need = need_of(&s, &told->need);
 	const struct share_view v = { .now = now,
 				      .slots = s.slots,
 				      .slot_count = s.slot_count,

@@ -22,8 +22,12 @@ struct slots {
 
 /* What the pools of a share need together, held as its rule says. */
 struct share_need {
-	millis at;			/* clock_now() of the decision; 0: none yet */
+	millis at;			/* clock_mono() of the decision; 0: none yet */
+	millis interval;		/* of the pool that is read least often */
+	int64_t pools, read;		/* in the share; of them those whose last reading knew */
 	int64_t wanted, ready, leaving; /* slots; ready: there, and stay; leaving: work until they go */
+	int64_t awake;			/* engines on a slot, at most */
+	bool may_act;			/* its engines are moved */
 };
 /* As last decided; share: NAMESPACE/NAME. */
 struct share_need slots_need(const struct controller *c, const char *share);

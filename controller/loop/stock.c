@@ -5,8 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const millis PIECE = MINUTE; /* a slot that is needed for longer counts anew, so that each weighs by its time */
+
+static const millis UNREAD_ENDS = 2 * MINUTE; /* an engine that tells nothing has ended its requests by then */
 
 enum { OLD_DECISIONS = 4 }; /* so many readings without one: nothing is known of the share */
 
@@ -15,11 +18,12 @@ struct stock_source {
 	struct controller *c;
 	struct source_settings settings;
 	char share[260]; /* NAMESPACE/NAME */
+	size_t pool;
 	struct timer timer;
 	struct source_report report;
-	millis read; /* clock_now() of the last reading that knew; 0: none yet */
+	millis read; /* clock_mono() of the last reading that knew; 0: none yet */
 	int64_t running, busy_ms;
-	millis *since; /* of slots that are needed and not there, the oldest first */
+	millis *since; /* clock_mono(); of slots that are needed and not there, the oldest first */
 	size_t waiting, room;
 };
 
@@ -30,68 +34,91 @@ static struct stock_source *of(const struct source *base)
 
 /* --- a reading --- */
 
-static void begin_one(struct stock_source *s, struct pool_reading *r)
+static void begin_one(struct stock_source *s, struct pool_reading *r, millis now)
 {
 	if (s->waiting) {
-		r->late += (r->at - s->since[0]) * 1000 > s->settings.objective_us;
+		r->late += (now - s->since[0]) * 1000 > s->settings.objective_us;
 		memmove(s->since, s->since + 1, --s->waiting * sizeof *s->since);
 	}
 	r->started++;
 }
 
-/* Slots came to be used or are no more, and those that are used go on. */
-static void count_pieces(struct stock_source *s, struct pool_reading *r)
+/* Slots came to be used or are no more, and those that are used go on: of a gap in the readings nobody knows. */
+static void count_pieces(struct stock_source *s, struct pool_reading *r, millis now)
 {
-	s->busy_ms += s->read ? s->running * (r->at > s->read ? r->at - s->read : 0) : 0;
+	millis most = READING_GAP * s->settings.interval, since = now - s->read < most ? now - s->read : most;
+
+	s->busy_ms += s->read ? s->running * since : 0;
 	int64_t pieces = s->busy_ms / PIECE, running = r->running + r->running_draining;
 	s->busy_ms -= pieces * PIECE;
 	for (int64_t i = s->running; i < running; i++)
-		begin_one(s, r);
+		begin_one(s, r, now);
 	r->started += pieces;
 	r->completed = pieces + (s->running > running ? s->running - running : 0);
 	s->running = running;
 }
 
 /* Who waits no more without having come to a slot has gone: the youngest. */
-static void count_waiting(struct stock_source *s, const struct pool_reading *r)
+static void count_waiting(struct stock_source *s, const struct pool_reading *r, millis now)
 {
 	size_t waiting = (size_t)r->waiting;
 
 	while (s->waiting < waiting) {
 		s->since = xgrow(s->since, s->waiting, &s->room, sizeof *s->since);
-		s->since[s->waiting++] = r->at;
+		s->since[s->waiting++] = now;
 	}
 	s->waiting = waiting;
 }
 
+static void fill(struct stock_source *s, const struct share_need *need, struct pool_reading *r, millis now)
+{
+	int64_t more;
+
+	r->ready = need->ready;
+	r->running = need->wanted < need->ready ? need->wanted : need->ready;
+	more = need->wanted - r->running;
+	r->running_draining = more < need->leaving ? more : need->leaving;
+	r->waiting = more - r->running_draining;
+	count_pieces(s, r, now);
+	count_waiting(s, r, now);
+	s->read = now;
+}
+
+/* What keeps the share's need from being known; ERROR_NONE: nothing. */
+static struct error trouble_of(const struct stock_source *s, const struct share_need *need, millis now)
+{
+	millis old = OLD_DECISIONS * (need->interval > s->settings.interval ? need->interval : s->settings.interval);
+	struct error e = { 0 };
+
+	if (!need->at || now - need->at > old)
+		error_set(&e, ERROR_UNAVAILABLE,
+			  "nothing is known of share %s: no pool of the namespace has spec.share.name %s, or one that "
+			  "does was not read yet",
+			  s->settings.pool, s->settings.pool);
+	else if (!need->may_act && pool_may_act(s->c, s->pool))
+		error_set(&e, ERROR_UNAVAILABLE,
+			  "a pool of share %s does not act, so no engine is moved onto other slots: give all of them "
+			  "mode: act",
+			  s->settings.pool);
+	return e;
+}
+
 static void read_share(struct stock_source *s)
 {
-	struct share_need need = slots_need(s->c, s->share);
+	millis now = clock_mono(s->c->clock);
+	const struct share_need need = slots_need(s->c, s->share);
 	struct pool_reading r = { .at = clock_now(s->c->clock),
-				  .expected = 1,
+				  .expected = need.pools ? need.pools : 1,
 				  .full = READING_UNKNOWN,
 				  .running_full = READING_UNKNOWN,
 				  .inter_token_latency_us = READING_UNKNOWN,
 				  .kv_cache_permille = READING_UNKNOWN };
 
-	r.fresh = need.at && r.at - need.at <= OLD_DECISIONS * s->settings.interval;
-	s->report.trouble = (struct error){ 0 };
-	if (r.fresh) {
-		r.ready = need.ready;
-		r.running = need.wanted < need.ready ? need.wanted : need.ready;
-		int64_t more = need.wanted - r.running;
-		r.running_draining = more < need.leaving ? more : need.leaving;
-		r.waiting = more - r.running_draining;
-		count_pieces(s, &r);
-		count_waiting(s, &r);
-		s->read = r.at;
-	} else {
-		error_set(&s->report.trouble, ERROR_UNAVAILABLE,
-			  "nothing is known of share %s: no pool of the namespace has spec.share.name %s, or one that "
-			  "does was not read yet",
-			  s->settings.pool, s->settings.pool);
-	}
-	source_count_round(&s->report, &r, clock_mono(s->c->clock));
+	s->report.trouble = trouble_of(s, &need, now);
+	r.fresh = s->report.trouble.kind == ERROR_NONE ? need.read : 0;
+	if (r.fresh)
+		fill(s, &need, &r, now);
+	source_count_round(&s->report, &r, now);
 	s->settings.on_reading(s->settings.user, &r);
 }
 
@@ -153,6 +180,7 @@ struct source *stock_source_open(struct controller *c, size_t pool, const struct
 	s->base.ops = &ops;
 	s->c = c;
 	s->settings = *settings;
+	s->pool = pool;
 	s->timer.user = s;
 	snprintf(s->share, sizeof s->share, "%s", c->pools[pool]->key);
 	s->settings.pool = strchr(s->share, '/') ? strchr(s->share, '/') + 1 : spec->name;
@@ -165,7 +193,7 @@ struct source *stock_source_open(struct controller *c, size_t pool, const struct
 static bool is_shared_engine(const struct controller *c, const struct pod *p)
 {
 	return p->pool >= 0 && !p->is_placeholder && pool_is_in_share(&fleet_of(c)->pools[p->pool]) &&
-	       (p->state == POD_READY || p->state == POD_STARTED);
+	       (p->state == POD_READY || p->state == POD_STARTED || p->state == POD_TERMINATING);
 }
 
 bool stock_in_flight(const struct controller *c, const struct node *n, struct arena *a, int64_t *count, millis *age)
@@ -176,12 +204,11 @@ bool stock_in_flight(const struct controller *c, const struct node *n, struct ar
 
 	*count = *age = 0;
 	for (size_t i = 0; i < pod_count; i++) {
-		int64_t running;
-		millis old;
+		int64_t running = 1; /* who was never read may work */
+		millis old = 0;
 		if (!is_shared_engine(c, pods[i]))
 			continue;
-		if (!pool_signals_in_flight(c, (size_t)pods[i]->pool, pods[i], a, &running, &old))
-			return false;
+		pool_signals_in_flight(c, (size_t)pods[i]->pool, pods[i], a, &running, &old);
 		*count += running;
 		*age = old > *age ? old : *age;
 		is_any = true;
@@ -194,16 +221,17 @@ static bool may_work(const struct controller *c, const struct pod *p, struct are
 {
 	size_t pool = (size_t)p->pool;
 	int64_t running = 0;
-	millis age = 0;
+	millis age = 0, now = clock_now(c->clock);
 	bool is_known = pool_signals_in_flight(c, pool, p, a, &running, &age);
 
 	if (running > 0)
 		return true;
 	if (p->state != POD_READY || !engine_moves_may(c, pool))
 		return false; /* nobody here routes to it, or away */
-	return p->engine_label == POD_ENGINE_AWAKE ||
-	       (p->engine == POD_ENGINE_FALLING_ASLEEP && is_known &&
-		clock_now(c->clock) - age < p->engine_since + pool_signals_interval(c, pool));
+	if (p->engine_label == POD_ENGINE_AWAKE)
+		return true;
+	millis seen = is_known ? now - age : now - UNREAD_ENDS;
+	return p->engine == POD_ENGINE_FALLING_ASLEEP && seen < p->engine_since + pool_signals_interval(c, pool);
 }
 
 bool stock_serves(const struct controller *c, const struct node *n)

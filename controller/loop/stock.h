@@ -15,8 +15,8 @@ struct controller;
 struct node;
 
 struct source *stock_source_open(struct controller *c, size_t pool, const struct source_settings *s);
-/* Requests on the engines of shares on the node, as last read; and how old the oldest of these readings is. False when
- * there is no such engine, or one of them was never read. */
+/* Requests on the engines of shares on the node, as last read, one for an engine that never was; and how old the oldest
+ * of these readings is. False when there is no such engine. */
 bool stock_in_flight(const struct controller *c, const struct node *n, struct arena *a, int64_t *count, millis *age);
 /* An engine of a share on the node works, or may still get requests. */
 bool stock_serves(const struct controller *c, const struct node *n);

@@ -187,6 +187,16 @@ static void resolve_unread(struct draft *d, struct spec_text *s)
 		return;
 	refuse_source(d, &s->signals, "podSelector", engine);
 	refuse_source(d, &s->signals, "queue", engine);
+	if (w->gpus_per_replica != 1)
+		schema_find_key(d->findings, w->node, "gpusPerReplica", NULL, "1 with signals.engine share",
+				"delete it: a slot is a node of one GPU");
+	for (size_t i = 0; i < s->groups.count; i++)
+		if (is_given(draft_groups(s)[i].node, "gpusPerNode") && draft_groups(s)[i].gpus_per_node != 1)
+			schema_find_key(d->findings, draft_groups(s)[i].node, "gpusPerNode", NULL,
+					"1 with signals.engine share", "name a node group of machines with one GPU");
+	if (is_given(s->node, "lend"))
+		schema_find_key(d->findings, s->node, "lend", "lend with signals.engine share",
+				"none: engines of the share stay on a node that is lent", "delete it");
 	if (s->class == CLASS_TRAINING)
 		schema_find_key(d->findings, s->node, "class", "training with signals.engine share",
 				"interactive, batch or embedding: what the pools of the share are",

@@ -56,8 +56,8 @@ static const char head[] =
 	"- tokensPerSecond far above maxSequences / interTokenLatency\n"
 	"- warm: replicas or placeholders without a scaleTargetRef\n"
 	"- prefetch: image without a scaleTargetRef that is a Deployment or StatefulSet\n"
-	"- with engine pods or share: a source to read, or maxSequences other than 1; with engine share: class training,\n"
-	"  or spec.share beside it\n"
+	"- with engine pods or share: a source to read, or maxSequences other than 1; with engine share: lend, class\n"
+	"  training, more than one GPU a node, or spec.share beside it\n"
 	"\n"
 	"## The document\n"
 	"\n";
@@ -240,6 +240,12 @@ static const struct openapi_rule written_rules[] = {
 	  "gpusPerNode must be at least workload.gpusPerReplica" },
 	{ "spec", "!has(self.share) || self.signals.engine != 'share'",
 	  "share with signals.engine share: the stock of a share is in none itself" },
+	{ "spec", "self.signals.engine != 'share' || !has(self.lend)",
+	  "lend with signals.engine share: engines of the share stay on a node that is lent" },
+	{ "spec",
+	  "self.signals.engine != 'share' || self.workload.gpusPerReplica == 1 && self.nodeGroups.all(g, "
+	  "!has(g.gpusPerNode) || g.gpusPerNode == 1)",
+	  "gpusPerReplica and gpusPerNode must be 1 with signals.engine share: a slot is a node of one GPU" },
 	{ "spec", "self.signals.engine != 'share' || self.class != 'training'",
 	  "training with signals.engine share: write the class of the pools of the share" },
 	{ "spec",

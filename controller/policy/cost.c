@@ -112,16 +112,15 @@ static void levels(const struct cost_tick *t, size_t group, int64_t busy_ppm, in
 	out[GPU_IDLE] = left + ready - busy;
 }
 
-/* Stopped machines are on the bill of the first pool that names the group. */
+/* Stopped machines are on the bill of the first pool that uses the group. */
 static int64_t standby_milli(const struct cost_tick *t, size_t position)
 {
 	const struct fleet_spec *fleet = t->snapshot->fleet;
 	size_t group = fleet->pools[t->pool].groups[position];
 
-	for (size_t i = 0; i < t->pool; i++)
-		for (size_t k = 0; k < fleet->pools[i].group_count; k++)
-			if (fleet->pools[i].groups[k] == group)
-				return 0;
+	for (size_t i = 0; i < fleet->pool_count && i <= t->pool; i++)
+		if (pool_uses_group(fleet, i, group) != (i == t->pool))
+			return 0;
 	return told(t->snapshot->pools[t->pool].groups[position].standby_nodes) * fleet->groups[group].gpus_per_node *
 	       1000;
 }
@@ -220,6 +219,9 @@ static void add_requests(struct cost_sums *sums, const struct cost_tick *t)
 
 	const struct cost_requests as_told = { told(d->arrived), told(d->started), told(d->late) };
 	const struct cost_requests *r = t->requests ? t->requests : &as_told;
+
+	if (t->snapshot->fleet->pools[t->pool].is_stock)
+		return; /* its slots are no requests: those are on the bills of the share's pools */
 
 	sums->arrived += r->arrived;
 	sums->started += r->started;

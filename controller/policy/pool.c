@@ -8,9 +8,13 @@ static bool names(const struct pool_spec *pool, size_t group)
 	return false;
 }
 
-static bool uses(const struct fleet_spec *fleet, const struct pool_spec *pool, size_t group)
+bool pool_uses_group(const struct fleet_spec *fleet, size_t index, size_t group)
 {
-	for (size_t i = 0; pool_is_in_share(pool) && i < fleet->pool_count; i++)
+	const struct pool_spec *pool = &fleet->pools[index];
+
+	if (!names(pool, group))
+		return false;
+	for (size_t i = 0; pool->mode == MODE_SHARE && i < fleet->pool_count; i++)
 		if (pool_is_stock_of(&fleet->pools[i], pool) && names(&fleet->pools[i], group))
 			return false;
 	return true;
@@ -31,7 +35,7 @@ const struct group_users *fleet_users(const struct fleet_spec *fleet, struct are
 	for (size_t p = 0; p < fleet->pool_count; p++)
 		for (size_t i = 0; i < fleet->pools[p].group_count; i++) {
 			size_t g = fleet->pools[p].groups[i];
-			if (uses(fleet, &fleet->pools[p], g))
+			if (pool_uses_group(fleet, p, g))
 				items[g][users[g].count++] = (struct group_user){ p, i };
 		}
 	return users;

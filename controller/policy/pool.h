@@ -114,9 +114,18 @@ struct fleet_spec {
 	const struct group_users *users; /* one per group: fleet_users(); NULL where nobody asks for them */
 };
 
-/* Who names each group, in the arena. A pool of a share is left out where the stock of that names the group, too: the
- * nodes are the stock's. */
+/* Who names each group, in the arena. A pool whose engines we move is left out where the stock of its share names the
+ * group, too: the nodes are the stock's. */
+bool pool_uses_group(const struct fleet_spec *fleet, size_t pool, size_t group);
 const struct group_users *fleet_users(const struct fleet_spec *fleet, struct arena *a);
+
+static inline bool group_is_used_by(const struct group_users *users, size_t pool)
+{
+	for (size_t i = 0; i < users->count; i++)
+		if (users->items[i].pool == pool)
+			return true;
+	return false;
+}
 
 static inline int64_t replicas_per_node(const struct group_spec *g, const struct pool_spec *p)
 {

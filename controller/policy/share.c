@@ -483,8 +483,8 @@ static void route_member(struct pass *p, size_t member)
 	}
 }
 
-/* Where a pool has no more engines than it needs, all of them are in routing; on slots that go until one that stays has
- * taken over. */
+/* Where a pool has no more engines than it needs, all of them are in routing; on slots that go, what is needed, until
+ * one that stays has taken over. */
 static void route(struct pass *p, struct arena *a)
 {
 	int64_t *awake = arena_array(a, int64_t, p->v->member_count);
@@ -497,8 +497,8 @@ static void route(struct pass *p, struct arena *a)
 		for (size_t n = 0; n < p->facts[i].awake_count; n++) {
 			size_t k = p->facts[i].awake[n], member = p->v->slots[i].engines[k].member;
 			bool is_all = awake[member] <= 1 || awake[member] <= p->v->members[member].need_held;
-			p->plan.is_in_routing[i][k] =
-				is_all && (awake[member] ? may_serve_on(p, i, k) : may_serve(p, i, k));
+			bool goes_on = !awake[member] && p->v->members[member].need_held > 0;
+			p->plan.is_in_routing[i][k] = is_all && (goes_on ? may_serve(p, i, k) : may_serve_on(p, i, k));
 		}
 	for (size_t m = 0; m < p->v->member_count; m++)
 		if (awake[m] > 1 && awake[m] > p->v->members[m].need_held)

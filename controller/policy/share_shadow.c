@@ -669,8 +669,9 @@ void share_choice_write(const struct share_tally *t, struct buf *out)
 	const struct share_rule *rules = share_rules(&count);
 
 	write_rule(&rules[t->rule], out);
-	buf_text(out, "; would have been late: ");
+	buf_text(out, "; of all requests ");
 	write_share(t, t->rule, out);
-	buf_text(out, " instead of ");
+	buf_text(out, " would have been late instead of ");
 	write_share(t, t->was, out);
+	buf_text(out, ", weighed by what each pool's objective allows");
 }

@@ -185,6 +185,8 @@ both accepted 'the stock of a share' "$O, $G, signals: { engine: share }"
 both refused 'slots, many at a time' "$O, $G, signals: { engine: share }, workload: { maxSequences: 8 }"
 both refused 'a stock scraped' "$O, $G, signals: { engine: share, scrape: { port: 8000 } }"
 both refused 'a stock with a queue' "$O, $G, signals: { engine: share, queue: { json: { url: \"http://q\", path: a } } }"
+both refused 'a stock that lends' "$O, $G, signals: { engine: share }, lend: { to: [batch] }"
+both refused 'slots of two GPUs' "$O, $G, signals: { engine: share }, workload: { gpusPerReplica: 2 }"
 both refused 'a stock in a share' "$O, $G, signals: { engine: share }, share: { name: s }"
 both refused 'a stock of training' "$O, $G, class: training, signals: { engine: share }"
 

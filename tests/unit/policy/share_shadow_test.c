@@ -116,8 +116,8 @@ static void who_need_not_sleep_stays_awake(void **state)
 	share_choice_write(&t.shadows.tally, &why);
 	assert_string_equal(why.text,
 			    "a need is kept in mind for 1 min, idle engines sleep only for another, and first "
-			    "that of the pool that can best afford it; would have been late: 14.29 % instead of "
-			    "100.00 %");
+			    "that of the pool that can best afford it; of all requests 14.29 % would have been late "
+			    "instead of 100.00 %, weighed by what each pool's objective allows");
 	run(&t, 5 * HOUR);
 	assert_int_equal(t.choices, 1);
 	release(&t);

@@ -349,6 +349,10 @@ static void who_serves_on_a_slot_that_leaves_does_until_another_does(void **stat
 	decide(&t);
 	assert_order(&t, 1, SHARE_WAKE, 0);
 	assert_true(t.plan.is_in_routing[0][0]);
+	need(&t, 0, 0, 0);
+	decide(&t);
+	assert_false(t.plan.is_in_routing[0][0]); /* nobody asks for it: it may go */
+	need(&t, 0, 1, 0);
 	awake(&t, 1, 0, 0, NOW);
 	decide(&t);
 	assert_false(t.plan.is_in_routing[0][0]);
