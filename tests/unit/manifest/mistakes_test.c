@@ -339,8 +339,8 @@ static void workloads(void **state)
 		{ STOCK(", podSelector: { matchLabels: { a: b } }"), 7, 42, "spec.signals.podSelector",
 		  "found podSelector with engine share" },
 		{ STOCK("") "  share: { name: s }\n", 8, 10, "spec.share", "the stock of a share is in none itself" },
-		{ STOCK("") "  workload: { gpusPerReplica: 2 }\n", 8, 31, "spec.workload.gpusPerReplica",
-		  "found '2'; allowed: 1 with signals.engine share" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, gpusPerNode: 2 } ]\n  signals: { engine: share }\n", 6, 41,
+		  "spec.nodeGroups[0].gpusPerNode", "found '2'; allowed: 1 with signals.engine share" },
 		{ STOCK("") "  lend: { to: [batch] }\n", 8, 9, "spec.lend", "found lend with signals.engine share" },
 		{ STOCK("") "  class: training\n", 8, 10, "spec.class", "training with signals.engine share" },
 	};
