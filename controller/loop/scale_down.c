@@ -615,7 +615,7 @@ static bool is_ours_to_empty(const struct controller *c, const struct node *n)
 		     (m->state == MACHINE_RUNNING || (m->state == MACHINE_TERMINATING && n->is_ready));
 
 	return g->is_known && is_up && n->owner == NODE_UNCLAIMED && node_group_can(g, PROVIDER_NAMES_VICTIMS) &&
-	       !node_group_is_removing(g, m->id) && !is_emptied_by_owner(g, n) && group_may_change(c, (size_t)n->group);
+	       !node_group_is_removing(g, m->id) && !is_emptied_by_owner(g, n) && group_pools_act(c, (size_t)n->group);
 }
 
 static void tell_leave(struct controller *c, const struct node *n, size_t pool)
@@ -767,7 +767,7 @@ void reservations_leave(struct controller *c)
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	for (size_t i = 0; i < fleet_of(c)->group_count && !c->context.is_barred; i++)
-		if (reservation_leaves(c, (int)i) && c->groups[i]->is_known && group_may_change(c, i))
+		if (reservation_leaves(c, (int)i) && c->groups[i]->is_known)
 			leave(c, i, end_of(c, (int)i)->ends_at, &a);
 }
 

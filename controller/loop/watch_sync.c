@@ -88,13 +88,17 @@ int64_t replicas_awake(const struct controller *c, const struct node *n, size_t 
 	return awake;
 }
 
-bool group_may_change(const struct controller *c, size_t group)
+bool group_pools_act(const struct controller *c, size_t group)
 {
-	if (node_group_is_held(c->groups[group]))
-		return false;
 	const struct group_users *users = &fleet_of(c)->users[group];
+
 	for (size_t i = 0; i < users->count; i++)
 		if (!pool_may_act(c, users->items[i].pool))
 			return false;
 	return true;
+}
+
+bool group_may_change(const struct controller *c, size_t group)
+{
+	return !node_group_is_held(c->groups[group]) && group_pools_act(c, group);
 }

@@ -19,4 +19,6 @@ int64_t replicas_serving(const struct controller *c, const struct node *n, size_
 /* Of these, those whose engine is awake: its capacity. */
 int64_t replicas_awake(const struct controller *c, const struct node *n, size_t pool);
 /* Every pool of the group lets us change what it has. */
+bool group_pools_act(const struct controller *c, size_t group);
+/* And nobody else is at work there. */
 bool group_may_change(const struct controller *c, size_t group);

@@ -271,12 +271,17 @@ static void look_at_leader(int from, const char *what)
 			   (double)(wire_now() - laws.lease_written[from]) / SECOND);
 }
 
-/* Clocks that are within a minute of each other are taken for one. */
-static bool will_end(const struct cloud_machine *m)
+/* By its cloud, whatever others do. Clocks that are within a minute of each other are taken for one. */
+static bool will_be_taken(const struct cloud_machine *m)
 {
 	millis ends_at = m->group->ends_at;
 
-	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 51 * MINUTE);
+	return m->is_taken || (ends_at && ends_at - wire_now() <= 51 * MINUTE);
+}
+
+static bool will_end(const struct cloud_machine *m)
+{
+	return will_be_taken(m) || m->step == STEP_TERMINATING;
 }
 
 /*
@@ -394,8 +399,8 @@ static void look_at_owner_of_node(const struct apiserver_write *w)
 	const struct object *node = strcmp(w->resource, "nodes") != 0 ? NULL : apiserver_find(KIND_NODE, "", w->name);
 	const struct node_life *n = node ? node->extra : NULL;
 
-	/* One that the cloud takes within minutes is emptied in any case. */
-	if (n && !n->machine->is_taken && is_owners(n->machine->group, false))
+	/* What the cloud takes soon is emptied in any case. */
+	if (n && !will_be_taken(n->machine) && is_owners(n->machine->group, false))
 		laws_break("owner_is_let", "%s of node %s, while its group is busy with %s", w->verb, w->name,
 			   n->machine->group->busy_with);
 }

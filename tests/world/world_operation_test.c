@@ -540,6 +540,21 @@ static void what_an_owner_ends_through_a_hook_is_had_elsewhere(void **state)
 	until(has_gone, HOUR, "the hook's time is up");
 }
 
+/* The group is let until somebody raises its size; what ends there is replaced all the same. */
+static void what_a_schedule_ends_through_a_hook_is_had_elsewhere(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	run(15 * MINUTE);
+	first->end_hook = HOUR;
+	first->min = 0;
+	cloud_owner_schedules(first, 0);
+	until(is_one_leaving, 5 * MINUTE, "one of them ends");
+	until(has_emptied, 30 * MINUTE, "what runs there is evicted");
+	assert_false(has_gone());
+	assert_true(serves_three());
+}
+
 /* Nothing can be had in its place: it is asked to go all the same, before the hook's time is up. */
 static void what_cannot_be_replaced_goes_before_the_hook_ends(void **state)
 {
@@ -740,6 +755,38 @@ static void a_drain_rests_during_an_update(void **state)
 static bool is_busy(void)
 {
 	return problem(PROBLEM_BUSY);
+}
+
+/* What will be gone in two minutes is of no owner's: it is emptied while there is time. */
+static void what_the_cloud_takes_during_an_update_is_emptied(void **state)
+{
+	(void)state;
+	begin();
+	allow_disruptions("2");
+	cloud_owner_is_busy(first, "a change of its configuration");
+	until(is_busy, 2 * MINUTE, "it is told");
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_find(leaving)->is_taken = true;
+	cloud_find(leaving)->due = wire_now() + 2 * MINUTE;
+	run(MINUTE);
+	assert_false(has_gone());
+	assert_true(has_emptied());
+	until(serves_three, 20 * MINUTE, "the headroom serves again");
+}
+
+/* Its machines end soon whatever the owner does; with more time left nothing is marked. */
+static void what_a_reservation_ends_during_an_update_is_emptied(void **state)
+{
+	(void)state;
+	begin();
+	first->ends_at = wire_now() + 2 * HOUR;
+	cloud_owner_is_busy(first, "a change of its configuration");
+	until(is_busy, 2 * MINUTE, "it is told");
+	run(first->ends_at - wire_now() - 51 * MINUTE);
+	assert_int_equal(marked_nodes(), 0);
+	run(9 * MINUTE);
+	assert_null(serving_machine());
+	until(serves_three, 20 * MINUTE, "the headroom serves elsewhere");
 }
 
 /* A leader that begins in the middle of it leaves it alone, too. */
@@ -1199,6 +1246,7 @@ int main(int argc, char **argv)
 		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),
 		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),
 		ON_EKS(what_an_owner_ends_through_a_hook_is_had_elsewhere),
+		ON_EKS(what_a_schedule_ends_through_a_hook_is_had_elsewhere),
 		ON_EKS(what_cannot_be_replaced_goes_before_the_hook_ends),
 		ON_EKS(what_a_short_hook_holds_goes_at_once),
 		ON_EKS(the_next_leader_empties_it_too),
@@ -1211,6 +1259,8 @@ int main(int argc, char **argv)
 		SCENARIO(what_is_wanted_during_an_update_is_had_elsewhere),
 		SCENARIO(what_a_person_cordoned_is_let),
 		SCENARIO(a_drain_rests_during_an_update),
+		SCENARIO(what_the_cloud_takes_during_an_update_is_emptied),
+		SCENARIO(what_a_reservation_ends_during_an_update_is_emptied),
 		SCENARIO(the_next_leader_lets_it_too),
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),
 		SCENARIO(what_a_rollout_adds_is_not_called_off),
