@@ -243,9 +243,9 @@ void intern_drop(struct intern *in, const void *value)
 	free(s);
 }
 
-size_t intern_count(const void *set)
+size_t intern_rows_in(const void *set)
 {
-	return set == NULL ? 0 : shared_of(set)->len / layouts[shared_of(set)->kind].size;
+	return shared_of(set)->len / layouts[shared_of(set)->kind].size;
 }
 
 const char *label_set_get(const struct label_set *set, const char *key)

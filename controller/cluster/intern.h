@@ -184,8 +184,12 @@ const char *intern_text(struct intern *in, const char *text); /* NULL gives NULL
 const char *intern_bytes(struct intern *in, const char *text, size_t len);
 /* One reference less; NULL is allowed. */
 void intern_drop(struct intern *in, const void *value);
-void intern_hold(const void *value);  /* one more; NULL is allowed */
-size_t intern_count(const void *set); /* rows; 0 for NULL */
+void intern_hold(const void *value);		   /* one more; NULL is allowed */
+size_t intern_rows_in(const void *set);		   /* rows; not of NULL */
+static inline size_t intern_count(const void *set) /* 0 for NULL */
+{
+	return set == NULL ? 0 : intern_rows_in(set);
+}
 
 const char *label_set_get(const struct label_set *set, const char *key); /* NULL without */
 int64_t resources_get(const struct resources *set, const char *name);	 /* thousandths, 0 without */

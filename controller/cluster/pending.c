@@ -635,17 +635,18 @@ static bool is_like_its_kind(struct round *r, const struct placed *w)
 }
 
 /* How many of a gang wait; their kind if each may stand for any other, else NULL. */
-static struct kind *kind_of_gang(struct round *r, const struct placed *items, size_t count, size_t first, int64_t *pods)
+static bool is_of_one_kind(struct round *r, const struct placed *items, size_t count, size_t first, int64_t *pods)
 {
-	struct kind *k = items[first].kind;
+	const struct kind *k = items[first].kind;
+	bool are_alike = true;
 	*pods = 0;
 	for (size_t i = first; i < count; i++) {
 		if (items[i].gang != items[first].gang)
 			continue;
 		++*pods;
-		k = items[i].kind == k && is_like_its_kind(r, &items[i]) ? k : NULL;
+		are_alike = are_alike && items[i].kind == k && is_like_its_kind(r, &items[i]);
 	}
-	return k;
+	return are_alike;
 }
 
 /* One before it failed where nothing has changed since: so does it, without looking again at each node. */
@@ -694,8 +695,8 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 	const struct gang *gang = items[first].gang;
 	const struct placed *worst = NULL;
 	int64_t placed = 0, pods;
-	struct kind *alike = kind_of_gang(r, items, count, first, &pods);
-	if (alike != NULL && fails_like_before(r, alike, gang, pods)) {
+	bool are_alike = is_of_one_kind(r, items, count, first, &pods);
+	if (are_alike && fails_like_before(r, items[first].kind, gang, pods)) {
 		refuse_gang(r, items, count, first, fail_like_before(items, count, first));
 		return;
 	}
@@ -717,8 +718,8 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 		if (items[i].gang == gang)
 			items[i].kind->there_from = items[i].kind->was_from;
 	stand_up(r, seats, added);
-	if (alike != NULL)
-		alike->failed = (struct failed_gang){ true, seats, added, placed, worst->placing };
+	if (are_alike)
+		items[first].kind->failed = (struct failed_gang){ true, seats, added, placed, worst->placing };
 	refuse_gang(r, items, count, first, worst);
 }
 

@@ -527,11 +527,12 @@ static void add_duration(struct table *t, millis d)
 static void add_wait(struct table *t, const char *text)
 {
 	CLEANUP(buf_release) struct buf seconds = { 0 };
+	bool is_number = is_for_programs();
 	millis wait;
 
-	if (!text || (is_for_programs() && !duration_parse(text, strlen(text), &wait))) {
+	if (!text || (is_number && !duration_parse(text, strlen(text), &wait))) {
 		table_absent(t);
-	} else if (!is_for_programs()) {
+	} else if (!is_number) {
 		table_text(t, text);
 	} else {
 		fixed_format(wait, 3, &seconds);

@@ -138,7 +138,7 @@ static bool is_laid_out(const struct share_shadows *s, const struct share_seen *
 {
 	const struct share_view *v = seen->view;
 
-	if (!s->shadows || s->tally.member_count != v->member_count || s->slot_count != v->slot_count)
+	if (s->tally.member_count != v->member_count || s->slot_count != v->slot_count)
 		return false;
 	for (size_t i = 0; i < v->member_count; i++)
 		if (s->tally.members[i].key != seen->loads[i].key)
@@ -594,7 +594,7 @@ bool share_shadows_advance(struct share_shadows *s, const struct share_seen *see
 		s->shadows = NULL;
 		s->now = v->now;
 	}
-	if (!is_laid_out(s, seen))
+	if (!s->shadows || !is_laid_out(s, seen))
 		lay_out(s, seen, rule_count);
 	for (size_t i = 0; i < v->member_count; i++)
 		ask(s, i, &seen->loads[i], v->now);
