@@ -316,7 +316,7 @@ static void a_history_of_another_version_is_set_aside(void **state)
 		("UPDATE fact SET value = 'x' WHERE name = 'layout'; ALTER TABLE launch DROP COLUMN operation;"
 		 " PRAGMA user_version = 3")
 	};
-	static const int versions[] = { 8, 99, 3 };
+	static const int versions[] = { 9, 99, 3 };
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
