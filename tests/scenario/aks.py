@@ -55,8 +55,9 @@ def refused(s, cloud, controller):
     """AKS upgrades the whole cluster: no pool shows it, and every write is refused with 409. It is named, and not asked for ever."""
     cloud.quiet()
     s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6, 7200)
-    bought, upgrade = s.machines.calls()['purchases'], s.machines.fault('cluster-upgrade', '*')
-    begun = time.time()
+    upgrade, begun = s.machines.fault('cluster-upgrade', '*'), time.time()
+    s.pass_time(120)  # what was accepted before it comes
+    bought = s.machines.calls()['purchases']
     cloud.more(3, 3600)
     s.expect('an event names what is in the way', lambda: s.told('NodeGroupBusy', 'upgrade managed cluster', begun), 3600)
     s.pass_time(1200)
