@@ -21,7 +21,9 @@ struct accepted_removal {
 struct accepted {
 	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
 	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
-	millis least_until, standby_until;
+	int64_t most; /* the size that a cancel lowered it to, or what was there by then; -1: none did, or it was raised
+			 since */
+	millis least_until, standby_until, most_until;
 	/* The size that the last removal was to lower; -1: none was, or it was raised since. has_fallen: a read showed
 	 * it. */
 	int64_t before;
@@ -61,5 +63,8 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
  * one which was not there is newer. */
 bool accepted_forgets(const struct accepted *a, const struct group_description *before,
 		      const struct group_description *d, millis began, int64_t last_failure);
+/* Whether the size that a believed read shows may be that of before a cancel: where so many machines are there as well,
+ * the read may be older, or the cancel may have come too late. */
+bool accepted_leaves_doubt(const struct accepted *a, const struct group_description *d, millis began);
 /* A read that was believed: what it shows is what later ones must show. */
 void accepted_seen(struct accepted *a, const struct group_description *d, millis began);

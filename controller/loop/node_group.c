@@ -1091,8 +1091,9 @@ bool node_group_plan(struct node_group *g)
 		return true;
 	if (desired > g->seen.desired)
 		return plan_size(g, PROVIDER_GROW, desired);
+	/* Where a pool's size is counted from the group's, a size of before would fill it with what was cancelled. */
 	return standby != g->seen.standby && standby >= 0 && node_group_can(g, PROVIDER_HAS_STANDBY) &&
-	       plan_size(g, PROVIDER_STANDBY, standby);
+	       !accepted_leaves_doubt(&g->accepted, &g->seen, g->look_since) && plan_size(g, PROVIDER_STANDBY, standby);
 }
 
 /* The operation shows in what the cloud told last. */

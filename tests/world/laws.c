@@ -289,12 +289,12 @@ static bool will_end(const struct cloud_machine *m)
  * now and then how the node group is while no size moves and no machine leaves, and before each call that changes
  * something, unless it was within 10 s.
  */
-static bool is_owners(const struct cloud_group *g, bool is_call)
+static bool is_owners(const struct cloud_group *g, int who, bool is_call)
 {
 	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND + g->reads.lag : is_call ? 11 * SECOND : 8 * MINUTE;
 	bool shows = g->wire == CLOUD_EKS && g->moved_at && wire_now() - g->moved_at > 75 * SECOND + g->reads.lag;
 
-	return g->busy_with && (shows || wire_now() - g->busy_since > noticed);
+	return g->busy_with && !line_down_since(who, PEER_CLOUD) && (shows || wire_now() - g->busy_since > noticed);
 }
 
 /* What is left can carry what was there all the time lately; from what the cloud ends, all must go in time. */
@@ -307,7 +307,7 @@ static void look_at_eviction(const struct apiserver_write *w)
 		m && !will_end(m) && life && !life->engine.sleeps; /* who sleeps, or does not wake, serves nobody */
 	int64_t left = 0;
 
-	if (m && !will_end(m) && is_owners(m->group, false))
+	if (m && !will_end(m) && is_owners(m->group, w->from, false))
 		laws_break("owner_is_let", "%s was evicted in %s, which is busy with %s", w->name, m->group->name,
 			   m->group->busy_with);
 	for (size_t i = 0; life && life->is_ready && stays && world_app_at(i); i++) {
@@ -400,7 +400,7 @@ static void look_at_owner_of_node(const struct apiserver_write *w)
 	const struct node_life *n = node ? node->extra : NULL;
 
 	/* What the cloud takes soon is emptied in any case. */
-	if (n && !will_be_taken(n->machine) && is_owners(n->machine->group, false))
+	if (n && !will_be_taken(n->machine) && is_owners(n->machine->group, w->from, false))
 		laws_break("owner_is_let", "%s of node %s, while its group is busy with %s", w->verb, w->name,
 			   n->machine->group->busy_with);
 }
@@ -1001,7 +1001,8 @@ static void look_at_replacement(const struct cloud_call *c)
 		millis since = m ? wire_now() - m->launched : 0;
 		if (old && old->is_to_run && old->step != STEP_TERMINATING && !m->is_taken &&
 		    !is_replaced_early(c->group) && m->step != STEP_TERMINATING && !is_given_up(m) &&
-		    cloud_awake(c->group) > c->group->desired && since > 30 * SECOND && since < 15 * MINUTE)
+		    cloud_awake(c->group) > c->group->desired && since > 30 * SECOND + c->group->reads.lag &&
+		    since < 15 * MINUTE)
 			laws_break("owner_is_let",
 				   "%s of %s names %s, and %s, in whose place it was launched, is there", c->verb,
 				   c->group->name, m->id, old->id);
@@ -1069,7 +1070,7 @@ static void before_call(const struct cloud_call *c)
 			   c->asked, c->group->max);
 	if (!c->is_again)
 		look_at_leader(c->from, c->verb);
-	if (is_owners(c->group, true))
+	if (is_owners(c->group, c->from, true))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
 	if (is_switched_off(c->group) && strcmp(c->verb, "grow") == 0)

@@ -293,6 +293,8 @@ static void rebalance(struct owner *o)
 		return;
 	if (old && cloud_awake(o->group) > o->group->desired)
 		cloud_owner_ends(old);
+	if (extra) /* it stays in any case */
+		*extra->replaces = '\0';
 	if (!old || o->old_count < 2) {
 		cloud_owner_sets(o->group, o->group->desired); /* what is one too many goes */
 		over(o);
