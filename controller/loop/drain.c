@@ -704,13 +704,15 @@ static bool has_settled(const struct drain *d)
 static const millis OWNER_ENDS = 25 * MINUTE;
 
 /* Another was launched beyond the size in the place of one: to end this one here, too, would lower the size, and the
- * cloud would end the other one for that. */
+ * cloud would end the other one for that. The size never falls below the manifest's least for it. */
 static bool ends_by_its_owner(const struct drain *d)
 {
 	const struct controller *c = d->controller;
 	const struct node_group *g = c->groups[d->group];
+	const struct group_spec *spec = &fleet_of(c)->groups[d->group];
+	bool is_least = spec->ends_at <= 0 && g->seen.desired <= spec->min_nodes;
 
-	return node_group_alive(g) > g->seen.desired && clock_mono(c->clock) - d->since < OWNER_ENDS;
+	return node_group_alive(g) > g->seen.desired && (is_least || clock_mono(c->clock) - d->since < OWNER_ENDS);
 }
 
 /* The machine has nothing left that we may not end. */

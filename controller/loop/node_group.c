@@ -1032,16 +1032,22 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 	return true;
 }
 
+/* A size that is set by an older list than the nodes that are there would end those that it lacks. */
+static bool list_lags(const struct node_group *g)
+{
+	const struct group_context *context = g->context;
+
+	return context->list_lags && context->list_lags(context->user, g->index);
+}
+
 /* What is asked for and never came is not wished any more. Which machines a lower size ends the cloud may choose, so
  * whoever came and is not listed yet is waited for. */
 static bool plan_cancel(struct node_group *g)
 {
-	const struct group_context *context = g->context;
 	int64_t alive = node_group_alive(g), desired = g->wanted + removals_counted(g);
 
 	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
-	       !(context->list_lags && context->list_lags(context->user, g->index)) &&
-	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
+	       !list_lags(g) && plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
 
 /* What it was to bring is looked for elsewhere. */
@@ -1086,11 +1092,11 @@ bool node_group_plan(struct node_group *g)
 	bool may_wait = desired <= most_machines(g) &&
 			((g->seen.takes_turns && desired > g->seen.desired) || removals_gather(g));
 	if (removals_due(g, &verb) && (verb == PROVIDER_CANCEL || !may_wait))
-		return removals_plan(g, verb);
+		return (verb != PROVIDER_STOP || !list_lags(g)) && removals_plan(g, verb);
 	if (plan_cancel(g))
 		return true;
 	if (desired > g->seen.desired)
-		return plan_size(g, PROVIDER_GROW, desired);
+		return !list_lags(g) && plan_size(g, PROVIDER_GROW, desired);
 	/* Where a pool's size is counted from the group's, a size of before would fill it with what was cancelled. */
 	return standby != g->seen.standby && standby >= 0 && node_group_can(g, PROVIDER_HAS_STANDBY) &&
 	       !accepted_leaves_doubt(&g->accepted, &g->seen, g->look_since) && plan_size(g, PROVIDER_STANDBY, standby);

@@ -126,10 +126,11 @@ static void look_at_owner(struct controller *c, struct live_pool *p)
 	scale_owner_start(c->api, &t->look);
 }
 
-/* Somebody else changed our number, and not for the first time. An autoscaler does so again however rarely it acts. */
+/* Somebody else changed our number, and not for the first time. An autoscaler does so again however rarely it acts, and
+ * so does whom it was left to before. */
 static bool insists(const struct scale_contest *t, millis now)
 {
-	return (t->undone >= 1 && t->stands) || (t->undone >= 1 && now - t->undone_at <= INSISTS) ||
+	return (t->undone >= 1 && (t->stands || t->rounds)) || (t->undone >= 1 && now - t->undone_at <= INSISTS) ||
 	       (t->undone >= 2 && now - t->undone_before <= PEACE);
 }
 

@@ -1,8 +1,9 @@
 /*
  * The number of replicas of each pool's workload, through its scale subresource. Somebody else may set it, too: who
  * changes the number now and then is a person or a deployment, and we set it again; who changes ours again within
- * minutes, or three times within half an hour, or a second time while an autoscaler of the workload is there, is a
- * second writer, and the number is left to it until it is gone. Pods that it asks for are then demand, as with warm:
+ * minutes, or three times within half an hour, or a second time while an autoscaler of the workload is there, or once
+ * more within half an hour after it was left the number, is a second writer, and the number is left to it until it is
+ * gone. Pods that it asks for are then demand, as with warm:
  * metric.
  */
 #pragma once

@@ -237,7 +237,7 @@ static void stop(struct cloud_machine *m)
 	m->group->desired--;
 	m->group->standby++;
 	m->is_to_run = m->is_instant = m->is_protected = m->is_taken = m->is_recommended = false;
-	if (m->step == STEP_RUNNING)
+	if (m->step == STEP_RUNNING || m->step == STEP_WAKING)
 		enter(m, STEP_STOPPING, 30 * SECOND);
 }
 
