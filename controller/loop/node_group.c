@@ -345,8 +345,10 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 	size_t pool = first_pool(g->context->fleet, g->index);
 	struct start like = adopted(g, pool, comes_as(m));
 	millis began = like.kind == START_WAKE ? m->state_since : m->launched_at;
+	struct node_stages node = g->context->node_stages(g->context->user, m->id);
+	/* By the first look a node that is not ready may have been so for long. */
 	bool is_there = like.kind == START_REFILL ? m->state != MACHINE_PENDING
-						  : g->context->node_stages(g->context->user, m->id).device > 0;
+						  : node.device > 0 && (node.ready > 0 || !g->is_known);
 
 	if (like.group < 0 || is_there)
 		return;

@@ -354,6 +354,19 @@ static bool is_forgotten(const struct controller *c, const struct start *s, mill
 	       now - s->stage_since > 4 * c->settings.interval;
 }
 
+/* A pod that came to its machine before a look told of that counted as one more, and may have been given up as such. */
+static void forget(struct controller *c, size_t index)
+{
+	const struct start s = c->starts.items[index];
+	size_t group = fleet_of(c)->pools[s.pool].groups[s.group];
+	const struct machine *m = node_group_machine(c->groups[group], s.machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+
+	starts_drop(&c->starts, index);
+	if (n && n->is_known)
+		start_progress_adopt(c, n, s.pool);
+}
+
 static void tell_stuck(struct controller *c, const struct start *s, const char *why)
 {
 	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
@@ -493,7 +506,7 @@ void start_progress_check(struct controller *c)
 			c->pools[c->starts.events[i].pool]->timeouts.in_a_row = 0;
 	for (size_t i = c->starts.count; i-- > 0;) {
 		if (is_forgotten(c, &c->starts.items[i], now))
-			starts_drop(&c->starts, i);
+			forget(c, i);
 		else if (is_behind(c, &c->starts.items[i], now))
 			look_elsewhere(c, i);
 		else if (is_stuck(c, &c->starts.items[i], now))
