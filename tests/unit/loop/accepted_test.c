@@ -105,12 +105,38 @@ static void who_was_seen_to_be_gone_is_gone(void **state)
 	accepted_release(&a);
 }
 
+/* A cancel leaves what is there: a larger size beside fewer machines is older, one beside as many may be. */
+static void a_size_of_before_a_cancel_is_doubted(void **state)
+{
+	struct accepted a = accepted_none();
+	struct machine machines[3];
+	struct group_description larger = shown("12", machines, 3), as_large;
+
+	(void)state;
+	accepted_note(&a, &(struct accepted_call){ .verb = PROVIDER_CANCEL, .desired = 2, .at = HOUR, .mono = HOUR });
+	assert_false(accepted_shows(&a, &larger, HOUR + SECOND, 0));
+	assert_true(accepted_leaves_doubt(&a, &larger, HOUR + SECOND));
+	as_large = shown("123", machines, 3);
+	assert_true(accepted_shows(&a, &as_large, HOUR + SECOND, 0));
+	assert_true(accepted_leaves_doubt(&a, &as_large, HOUR + SECOND));
+	assert_false(accepted_leaves_doubt(&a, &as_large, HOUR + LAG_MOST));
+	larger = shown("12", machines, 3);
+	assert_true(accepted_shows(&a, &larger, HOUR + LAG_MOST, 0));
+	larger.desired = 2;
+	assert_false(accepted_leaves_doubt(&a, &larger, HOUR + SECOND));
+	larger.desired = 3;
+	accepted_note(&a, &(struct accepted_call){ .verb = PROVIDER_GROW, .desired = 3, .at = HOUR, .mono = HOUR });
+	assert_false(accepted_leaves_doubt(&a, &larger, HOUR + SECOND));
+	accepted_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_shows_who_went),
 		cmocka_unit_test(a_read_shows_what_was_raised),
 		cmocka_unit_test(who_was_seen_to_be_gone_is_gone),
+		cmocka_unit_test(a_size_of_before_a_cancel_is_doubted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -516,6 +516,61 @@ static void whoever_ends_what_we_buy_is_left_alone_for_longer_each_time(void **s
 	assert_int_equal(rounds, 7); /* three until the first, and one more before each that follows */
 }
 
+/* Somebody raised the size, and no look shows it yet: setting one lower would end what is there. */
+static void a_list_older_than_its_nodes_sets_no_size(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	cloud.list_lags = true;
+	played_ask(t, 1);
+	assert_null(cloud.change);
+	cloud.list_lags = false;
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_GROW, 2);
+	played_answer(ERROR_NONE);
+}
+
+/* The cancel came too late for one, or the look is older: by its size the pool would be filled with what was cancelled.
+ */
+static void nothing_stands_by_by_a_size_of_before_a_cancel(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 1);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	starts_drop(&starts, 0);
+	node_group_give_up(&t->g, 1);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_CANCEL, 1);
+	played_answer(ERROR_NONE);
+	node_group_set_standby(&t->g, 1);
+	played_add_machine(MACHINE_RUNNING);
+	cloud.node_count = 2;
+	look_for(t, MINUTE);
+	assert_null(cloud.change);
+	look_for(t, LAG_MOST);
+	played_expect(PROVIDER_STANDBY, 1);
+	played_answer(ERROR_NONE);
+}
+
+/* Its node joined, with its GPU, before a look told of the machine: until that is ready it is on its way. */
+static void what_is_listed_after_its_node_came_is_on_its_way(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_add_machine(MACHINE_RUNNING);
+	cloud.node_count = 2;
+	cloud.desired = 2;
+	cloud.are_not_ready = true;
+	played_look(t);
+	assert_int_equal(played_starts(START_COLD), 1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -542,6 +597,9 @@ int main(void)
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
 		CASE(a_busy_look_of_before_a_growth_is_not_believed),
 		CASE(what_is_ended_one_by_one_all_goes),
+		CASE(a_list_older_than_its_nodes_sets_no_size),
+		CASE(nothing_stands_by_by_a_size_of_before_a_cancel),
+		CASE(what_is_listed_after_its_node_came_is_on_its_way),
 		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),
 	};
 

@@ -58,8 +58,15 @@ static struct node_stages stages(void *user, const char *machine)
 	(void)user;
 	for (size_t i = 0; i < cloud.node_count; i++)
 		if (!strcmp(cloud.ids[i], machine))
-			return (struct node_stages){ 1, 2, 3 };
+			return (struct node_stages){ 1, cloud.are_not_ready ? 0 : 2, 3 };
 	return (struct node_stages){ 0 };
+}
+
+static bool list_lags(void *user, size_t group_index)
+{
+	(void)user;
+	(void)group_index;
+	return cloud.list_lags;
 }
 
 static bool serves(void *user, size_t pool)
@@ -145,6 +152,7 @@ int played_set_up(void **state)
 					    .starts = &starts,
 					    .term = 3,
 					    .node_stages = stages,
+					    .list_lags = list_lags,
 					    .runs_work = serves,
 					    .may_act = may_act,
 					    .changed = nothing,

@@ -12,7 +12,9 @@ struct cloud {
 	struct machine machines[MACHINES];
 	char ids[MACHINES][16];
 	size_t count;
-	size_t node_count; /* so many of them have a node with a GPU */
+	size_t node_count;  /* so many of them have a node with a GPU */
+	bool are_not_ready; /* these nodes, yet */
+	bool list_lags;	    /* a node joined whose machine no look shows */
 	int64_t desired, standby, exposed, guarded;
 	struct launch_failure failures[4];
 	size_t failure_count;

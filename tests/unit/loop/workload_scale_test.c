@@ -94,6 +94,23 @@ static void what_was_written_without_an_answer_is_ours(void **state)
 	assert_false(contest()->is_left);
 }
 
+/* It was left the number, and changes ours again though later than who insists would. */
+static void who_was_left_it_insists_with_one_more(void **state)
+{
+	(void)state;
+	undone_twice_where_one_fails("PUT");
+	play_until(play_now() + 11 * MINUTE);
+	decide(5);
+	play_until(play_now() + 2 * MINUTE);
+	decide(5);
+	assert_false(contest()->is_left);
+	assert_int_equal(server.replicas, 5);
+	play_until(play_now() + 9 * MINUTE);
+	server.replicas = 2;
+	decide(5);
+	assert_true(contest()->is_left);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -101,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_read_that_fails_hides_nobody),
 		TEST(a_write_that_fails_hides_nobody),
+		TEST(who_was_left_it_insists_with_one_more),
 		TEST(what_was_written_without_an_answer_is_ours),
 	};
 
