@@ -213,7 +213,7 @@ static enum drain_reason judge(const struct cluster *c, const struct pod *p, int
 	bool is_ours = pod_goes_with_node(p, evicts_pool);
 	*budgets = budgets_of(c, p);
 	enum drain_reason reason = standing(p, is_ours, budgets->count > 0, now);
-	if (reason != DRAIN_POSSIBLE || p->is_phase_pending)
+	if (reason != DRAIN_POSSIBLE)
 		return reason;
 	if (budgets->count > 1)
 		return DRAIN_BUDGETS_MISCONFIGURED;

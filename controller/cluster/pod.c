@@ -339,7 +339,6 @@ static void read_progress(struct cluster *c, struct pod *p, const struct pod_rec
 	const struct condition_record *scheduled = condition_of(&r->conditions, "PodScheduled");
 	const struct condition_record *ready = condition_of(&r->conditions, "Ready");
 	p->state = state_of(r, &now);
-	p->is_phase_pending = is_text(r->phase, "Pending");
 	if (p->state == POD_UNSCHEDULED && scheduled != NULL && is_text(scheduled->reason, "Unschedulable")) {
 		now.trouble = POD_UNSCHEDULABLE;
 		now.text = scheduled->message;

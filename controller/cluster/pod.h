@@ -105,7 +105,6 @@ struct pod {
 	bool is_prefetch;	/* label preheat.dev/prefetch, which names a pool: it pulls an image, and is of none */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
-	bool is_phase_pending; /* no container of it has run: evictions ask no budget */
 	/* Claims of volumes or devices, pod affinity, topology spread or a scheduler of its own say where it may run:
 	 * what they say is kept only while it has no node. */
 	bool is_choosy;
