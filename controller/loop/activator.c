@@ -405,7 +405,8 @@ static void take_answer(struct door *d)
 		note_failure(d, doing[d->step], &e);
 		return;
 	}
-	d->failures = 0;
+	if (d->step != STEP_SERVICE) /* it may be read, and nothing be written */
+		d->failures = 0;
 	d->retry_at = 0;
 	if (d->step == STEP_SERVICE && d->relay) {
 		write_slice(d);

@@ -770,6 +770,10 @@ void apiserver_serve(struct wire_call *c)
 		not_found(c);
 		return;
 	}
+	if (a.kind == KIND_SLICE && server.faults.refuses_slices && strcmp(c->method, "GET") != 0) {
+		refuse(c, 500, "InternalError", "not now", NULL);
+		return;
+	}
 	if (a.kind == KIND_AUTOSCALER && server.faults.hides_scalers) {
 		refuse(c, 403, "Forbidden", "horizontalpodautoscalers.autoscaling is forbidden", NULL);
 		return;

@@ -50,6 +50,7 @@ struct apiserver_faults {
 	bool is_away;	       /* nobody listens */
 	int refuse_permille;   /* of calls: 500 */
 	int throttle_permille; /* 429 */
+	bool refuses_slices;   /* writes of EndpointSlices: 500 */
 	bool hides_scalers;    /* somebody took the right to list autoscalers away */
 	bool holds_events;     /* watches fall behind: nothing is told until it is over */
 };

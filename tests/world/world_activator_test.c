@@ -174,6 +174,21 @@ static void a_service_that_is_none_is_told(void **state)
 	replica_stop(0);
 }
 
+/* The same where the Service can be read, and nothing be written. */
+static void a_slice_that_is_refused_is_told(void **state)
+{
+	(void)state;
+	begin_shared("act");
+	apiserver_faults()->refuses_slices = true;
+	engines_sleep("m0", 1, 0);
+	engines_label("m0", 0, "awake");
+	replica_start(0, &all.settings);
+	run(7 * MINUTE);
+	assert_true(world_event_told("ActivatorNotOpen"));
+	assert_int_equal(engines_count("m0", 1), 1);
+	replica_stop(0);
+}
+
 static bool own_is_gone(void)
 {
 	return !world_ready("own");
@@ -348,6 +363,7 @@ int main(void)
 		SCENARIO(nothing_is_written_in_mode_observe),
 		SCENARIO(another_leader_opens_its_own),
 		SCENARIO(a_service_that_is_none_is_told),
+		SCENARIO(a_slice_that_is_refused_is_told),
 		SCENARIO(from_zero_and_back),
 		SCENARIO(nobody_answers_for_a_pool_that_is_deleted),
 		SCENARIO(nobody_answers_for_a_pool_that_was_deleted_meanwhile),
