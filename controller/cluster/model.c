@@ -244,6 +244,8 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 		.gpu_resource = copy_or_none(a, p->gpu_resource),
 		.groups = arena_array(a, int, p->group_count),
 		.group_count = p->group_count,
+		.share = copy_or_none(a, p->share),
+		.port = p->port,
 		.takes_any = p->takes_any,
 	};
 	for (size_t i = 0; i < p->selector_count; i++)
@@ -567,7 +569,8 @@ static bool wants_pod_annotation(const char *key, size_t len)
 					      "scheduling.k8s.io/group-name",
 					      "pod-group-name",
 					      NULL };
-	return is_one_of(key, len, wanted);
+	size_t prefix = strlen(ENGINE_STARTED_PREFIX);
+	return is_one_of(key, len, wanted) || (len > prefix && strncmp(key, ENGINE_STARTED_PREFIX, prefix) == 0);
 }
 
 static bool wants_workload_annotation(const char *key, size_t len)
@@ -651,6 +654,7 @@ static const struct field port_fields[] = {
 	FIELD(struct port_record, ip, FIELD_STRING, "hostIP"),
 	FIELD(struct port_record, protocol, FIELD_STRING, "protocol"),
 	FIELD(struct port_record, port, FIELD_INT, "hostPort"),
+	FIELD(struct port_record, own, FIELD_INT, "containerPort"),
 };
 static const struct record_spec port_spec = RECORD(struct port_record, port_fields);
 

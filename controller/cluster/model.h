@@ -43,6 +43,8 @@ struct cluster_pool {
 	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: any kind of GPU */
 	const int *groups;	  /* its node groups, by index among the groups given, in order of preference */
 	size_t group_count;
+	const char *share; /* whose pools of this namespace may have engines in one pod, each on its port; NULL: none */
+	int64_t port;	   /* of its engines */
 	bool takes_any; /* that ask for GPUs, are of no other pool and not expendable: one pool's, the last of several
 			 */
 };
@@ -107,9 +109,9 @@ void cluster_on_change(struct cluster *c, cluster_change_fn *fn, void *user);
 void cluster_ignore_stamps(struct cluster *c, bool ignore);
 
 /*
- * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool. What was
- * learned of a group (labels, zones, taints, devices, DaemonSets of its nodes) stays while a group of that name and
- * provider stays.
+ * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool, and
+ * their further engines to pools of its share (struct pod). What was learned of a group (labels, zones, taints,
+ * devices, DaemonSets of its nodes) stays while a group of that name and provider stays.
  */
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
 		       const struct cluster_group *groups, size_t group_count);
@@ -181,7 +183,7 @@ size_t cluster_node_count(const struct cluster *c);
 size_t cluster_pod_count(const struct cluster *c);
 /* Nodes of a group (-1: all known), by name. */
 const struct node **cluster_nodes(const struct cluster *c, int group, struct arena *a, size_t *count);
-/* Pods of a pool (-1: all that belong to one), by namespace and name. */
+/* Pods of a pool (-1: all that belong to one, one with several engines once for each), by namespace and name. */
 const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena *a, size_t *count);
 /* Pods that pull an image, or have, by namespace and name: the rest of the model takes them for anybody's. */
 const struct pod **cluster_prefetches(const struct cluster *c, struct arena *a, size_t *count);
@@ -192,7 +194,7 @@ const struct pod **cluster_node_pods(const struct cluster *c, const struct node 
  * none, or several, or one of its own. */
 const char *cluster_shared_gpu(const struct cluster *c, const struct pod *p);
 
-/* What the engine in the pod told of its sleep; it stands until it tells otherwise. May call on_change. */
+/* What the engine of its pool in the pod told of its sleep; it stands until it tells otherwise. May call on_change. */
 void cluster_engine_told(struct cluster *c, const struct pod *p, enum pod_sleep sleep, millis at);
 
 /* A pool in one of its groups. Replicas are pods of the pool that count; placeholders are told apart. */

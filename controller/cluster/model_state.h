@@ -59,6 +59,7 @@ struct term_record {
 struct port_record {
 	const char *ip, *protocol;
 	int64_t port; /* 0: none of the host's */
+	int64_t own;  /* of the container */
 };
 struct container_record {
 	const char *name, *image, *restart_policy;
@@ -240,6 +241,8 @@ struct pool_known {
 	const char *gpu_resource; /* NULL: any */
 	int *groups;
 	size_t group_count;
+	const char *share; /* NULL: none */
+	int64_t port;
 	bool takes_any;
 	struct pod *pods;
 };

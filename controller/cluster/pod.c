@@ -15,6 +15,41 @@ const char *pod_label(const struct pod *p, const char *key)
 	return label_set_get(p->labels, key);
 }
 
+static const char *own_engine_label(const struct pod *p)
+{
+	return p->engine_key == NULL ? NULL : label_set_get(p->labels, p->engine_key);
+}
+
+bool pod_is_labelled_apart(const struct pod *p)
+{
+	return pod_has_engines(p) || own_engine_label(p) != NULL;
+}
+
+const char *pod_engine_label(const struct pod *p)
+{
+	const char *own = own_engine_label(p);
+	return own != NULL ? own : label_set_get(p->labels, ENGINE_STATE_LABEL);
+}
+
+static bool has_engine(const struct pod *p, const char *key)
+{
+	for (; p != NULL; p = p->beside)
+		if (p->engine_key != NULL && strcmp(p->engine_key, key) == 0)
+			return true;
+	return false;
+}
+
+bool pod_has_left_engine(const struct pod *p)
+{
+	for (size_t i = 0; i < intern_count(p->labels); i++) {
+		const struct label *l = &p->labels->items[i];
+		if (strncmp(l->key, ENGINE_STATE_PREFIX, strlen(ENGINE_STATE_PREFIX)) == 0 &&
+		    strcmp(l->value, "asleep") != 0 && !has_engine(p, l->key))
+			return true;
+	}
+	return false;
+}
+
 void uid_text(const uint64_t uid[2], char text[37])
 {
 	snprintf(text, 37, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, uid[0] >> 32,
@@ -82,6 +117,30 @@ static bool is_apart_by_labels(const struct pod *p)
 	return false;
 }
 
+/* Its other engines are where it is, and as it is. */
+static void follow_beside(struct pod *p)
+{
+	for (struct pod *e = p->beside; e != NULL; e = e->beside) {
+		const struct pod own = *e;
+		*e = *p;
+		e->pool = own.pool;
+		e->engine = own.engine;
+		e->engine_label = own.engine_label;
+		e->sleep = own.sleep;
+		e->engine_since = own.engine_since;
+		e->engine_started = own.engine_started;
+		e->engine_key = own.engine_key;
+		e->beside = own.beside;
+		e->pool_next = own.pool_next;
+		e->pool_link = own.pool_link;
+		e->is_beside = true;
+		e->gpus_milli = 0;
+		e->next = NULL;
+		e->link = NULL;
+		e->refusals = NULL;
+	}
+}
+
 static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 {
 	c->prefetch_count += p->is_prefetch;
@@ -96,6 +155,7 @@ static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 		p->next->link = &p->next;
 	*head = p;
 	pod_weigh(p);
+	follow_beside(p);
 	if (n == NULL)
 		return;
 	n->placeholder_count += p->is_placeholder;
@@ -139,7 +199,7 @@ static bool is_of(const struct pod *p, const struct pool_known *pool)
 	return is_one;
 }
 
-void pod_leave_pool(struct pod *p)
+static void leave_list(struct pod *p)
 {
 	if (p->pool_link == NULL)
 		return;
@@ -150,36 +210,29 @@ void pod_leave_pool(struct pod *p)
 	p->pool_link = NULL;
 }
 
-/* Of those that no other pool selects. A DaemonSet's pods are for nodes that there are, and so are expendable ones; a
- * placeholder is of its own pool or left over. */
-static bool is_of_any(const struct pod *p)
+void pod_leave_pool(struct pod *p)
 {
-	return p->has_gpus && !p->is_placeholder && p->kind != POD_DAEMON && p->kind != POD_STATIC &&
-	       !pod_is_expendable(p);
+	for (struct pod *e = p; e != NULL; e = e->beside)
+		leave_list(e);
 }
 
-void pod_place(struct cluster *c, struct pod *p)
+static void join_list(struct cluster *c, struct pod *p)
 {
-	int any = -1;
-	p->pool = -1;
-	if (p->is_prefetch) /* whatever a selector says */
-		return;
-	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
-		if (c->pools[i].takes_any)
-			any = (int)i;
-		else if (is_of(p, &c->pools[i]))
-			p->pool = (int)i;
-	}
-	if (p->pool < 0 && is_of_any(p))
-		p->pool = any;
-	if (p->pool < 0)
-		return;
 	struct pod **head = &c->pools[p->pool].pods;
 	p->pool_next = *head;
 	p->pool_link = head;
 	if (p->pool_next != NULL)
 		p->pool_next->pool_link = &p->pool_next;
 	*head = p;
+}
+
+static void drop_beside(struct cluster *c, struct pod *e)
+{
+	for (struct pod *next = NULL; e != NULL; e = next) {
+		next = e->beside;
+		intern_drop(&c->intern, e->engine_key);
+		free(e);
+	}
 }
 
 /* What two records of one pod may say differently. */
@@ -196,6 +249,8 @@ static void drop_texts(struct cluster *c, struct pod *p)
 void pod_release(struct cluster *c, struct pod *p)
 {
 	drop_texts(c, p);
+	drop_beside(c, p->beside);
+	intern_drop(&c->intern, p->engine_key);
 	intern_drop(&c->intern, p->trouble_text);
 	intern_drop(&c->intern, p->namespace);
 	free((void *)(uintptr_t)p->name);
@@ -210,8 +265,9 @@ static void notify(struct cluster *c, enum cluster_change what, const struct pod
 		c->on_change(c->on_change_user, &event);
 }
 
+/* has_moved: an engine in it sleeps or wakes. */
 static void notify_changes(struct cluster *c, const struct pod *p, const struct pod *before,
-			   const struct watch_seen *seen)
+			   const struct watch_seen *seen, bool has_moved)
 {
 	bool listed = seen->is_from_list, is_new = before->name == NULL, told = is_new;
 	if (is_new)
@@ -232,7 +288,7 @@ static void notify_changes(struct cluster *c, const struct pod *p, const struct 
 		       p->pool != before->pool || strcmp(p->ip, before->ip) != 0 || p->evict != before->evict ||
 		       p->gpus_milli != before->gpus_milli || p->deletion_cost != before->deletion_cost ||
 		       p->undisturbed_until != before->undisturbed_until || p->priority != before->priority ||
-		       p->engine != before->engine;
+		       has_moved;
 	if (!told && differs)
 		notify(c, CLUSTER_POD_CHANGED, p, seen->arrived, listed);
 }
@@ -457,21 +513,25 @@ static void read_wishes(const struct cluster *c, struct pod *p, const struct pod
 /* Its container has started anew since the label was written. */
 static bool is_label_old(const struct pod *p, const struct pod_record *r)
 {
-	int64_t started = whole_or(decoded_get(&r->annotations, ENGINE_STARTED_ANNOTATION), 0);
+	char key[sizeof ENGINE_STARTED_PREFIX + 256] = ENGINE_STARTED_ANNOTATION;
+	if (pod_is_labelled_apart(p))
+		snprintf(key, sizeof key, ENGINE_STARTED_PREFIX "%s", p->engine_key + strlen(ENGINE_STATE_PREFIX));
+	int64_t started = whole_or(decoded_get(&r->annotations, key), 0);
 	return started != 0 && p->engine_started != 0 && p->engine_started != started * SECOND;
 }
 
+/* r: NULL where only its pools are others. */
 static enum pod_engine engine_label_of(const struct pod *p, const struct pod_record *r)
 {
-	if (is_label_old(p, r))
+	if (r != NULL && is_label_old(p, r))
 		return POD_ENGINE_AWAKE;
 	static const char *const names[POD_ENGINE_COUNT] = { "awake", "falling-asleep", "asleep", "waking" };
-	const char *state = decoded_get(&r->labels, ENGINE_STATE_LABEL);
+	const char *state = pod_engine_label(p);
 	for (int i = 0; i < POD_ENGINE_COUNT; i++)
 		if (is_text(state, names[i]))
 			return (enum pod_engine)i;
-	return is_text(decoded_get(&r->labels, "dual-pods.llm-d.ai/sleeping"), "true") ||
-			       is_text(decoded_get(&r->labels, "sleeping"), "true")
+	return is_text(label_set_get(p->labels, "dual-pods.llm-d.ai/sleeping"), "true") ||
+			       is_text(label_set_get(p->labels, "sleeping"), "true")
 		       ? POD_ENGINE_ASLEEP
 		       : POD_ENGINE_AWAKE;
 }
@@ -485,6 +545,107 @@ static bool settle_engine(struct pod *p, millis at)
 		p->engine_since = at;
 	p->engine = now;
 	return differs;
+}
+
+/* The one that it had, out of its list; else a new one. */
+static struct pod *engine_beside(struct pod **had, const char *key)
+{
+	while (*had != NULL && (*had)->engine_key != key)
+		had = &(*had)->beside;
+	struct pod *e = *had;
+	if (e != NULL) {
+		*had = e->beside;
+		return e;
+	}
+	e = xcalloc(1, sizeof *e);
+	e->is_beside = true;
+	return e;
+}
+
+/* What was known of another engine is not so of this one. */
+static void take_key(struct cluster *c, struct pod *e, const char *key)
+{
+	const char *was = e->engine_key;
+	e->engine_key = key;
+	intern_drop(&c->intern, was);
+	if (was == key || (was == NULL && !e->is_beside))
+		return;
+	e->sleep = POD_SLEEP_NONE;
+	e->engine_label = engine_label_of(e, NULL);
+	settle_engine(e, e->engine_since);
+}
+
+static const char *engine_key(struct cluster *c, const struct pool_known *pool)
+{
+	char key[sizeof ENGINE_STATE_PREFIX + 256];
+	if (pool->share == NULL)
+		return NULL;
+	snprintf(key, sizeof key, ENGINE_STATE_PREFIX "%s", pool->name);
+	return intern_text(&c->intern, key);
+}
+
+/* An engine of the pool stands beside those that the pod has: of two on one port nobody knows which it is. */
+static bool has_another(const struct cluster *c, const struct pod *p, const struct pool_known *pool)
+{
+	const struct pool_known *first = &c->pools[p->pool];
+	bool is_of_share =
+		first->share != NULL && pool->share != NULL && strcmp(first->share, pool->share) == 0 && is_of(p, pool);
+	for (; is_of_share && p != NULL; p = p->beside)
+		is_of_share = c->pools[p->pool].port != pool->port;
+	return is_of_share;
+}
+
+static void place_beside(struct cluster *c, struct pod *p)
+{
+	struct pod *had = p->beside, **end = &p->beside;
+	const char *key = p->pool < 0 ? NULL : engine_key(c, &c->pools[p->pool]);
+	take_key(c, p, key);
+	p->beside = NULL;
+	for (size_t i = key == NULL || p->is_placeholder ? c->pool_count : (size_t)p->pool + 1; i < c->pool_count;
+	     i++) {
+		if (!has_another(c, p, &c->pools[i]))
+			continue;
+		key = engine_key(c, &c->pools[i]);
+		struct pod *e = engine_beside(&had, key);
+		e->labels = p->labels;
+		take_key(c, e, key);
+		e->pool = (int)i;
+		e->beside = NULL;
+		*end = e;
+		end = &e->beside;
+		join_list(c, e);
+	}
+	drop_beside(c, had);
+	follow_beside(p);
+}
+
+/* Of those that no other pool selects. A DaemonSet's pods are for nodes that there are, and so are expendable ones; a
+ * placeholder is of its own pool or left over. */
+static bool is_of_any(const struct pod *p)
+{
+	return p->has_gpus && !p->is_placeholder && p->kind != POD_DAEMON && p->kind != POD_STATIC &&
+	       !pod_is_expendable(p);
+}
+
+void pod_place(struct cluster *c, struct pod *p)
+{
+	int any = -1;
+	p->pool = -1;
+	if (p->is_prefetch) { /* whatever a selector says */
+		place_beside(c, p);
+		return;
+	}
+	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
+		if (c->pools[i].takes_any)
+			any = (int)i;
+		else if (is_of(p, &c->pools[i]))
+			p->pool = (int)i;
+	}
+	if (p->pool < 0 && is_of_any(p))
+		p->pool = any;
+	if (p->pool >= 0)
+		join_list(c, p);
+	place_beside(c, p);
 }
 
 static const char *gang_name(const struct pod *p, const struct pod_record *r, const char *label, const char *annotation)
@@ -540,9 +701,23 @@ static const struct container_record *main_container(const struct pod_record *r)
 	return r->containers.count > 0 ? items : NULL;
 }
 
-static millis engine_started(const struct pod_record *r)
+/* That has the port; NULL: none says so. */
+static const struct container_record *container_on(const struct pod_record *r, int64_t port)
 {
-	const struct container_record *engine = main_container(r);
+	const struct container_record *items = r->containers.items;
+	for (size_t i = 0; i < r->containers.count; i++) {
+		const struct port_record *ports = items[i].ports.items;
+		for (size_t k = 0; k < items[i].ports.count; k++)
+			if (ports[k].own == port)
+				return &items[i];
+	}
+	return NULL;
+}
+
+/* `port`: of one of several engines; 0: of the only one. */
+static millis engine_started(const struct pod_record *r, int64_t port)
+{
+	const struct container_record *engine = port == 0 ? main_container(r) : container_on(r, port);
 	const struct container_status_record *items = r->statuses.items;
 	for (size_t i = 0; engine != NULL && i < r->statuses.count; i++)
 		if (is_text(items[i].name, engine->name))
@@ -582,7 +757,6 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->shape = model_shape(c, r, p->name);
 	const struct container_record *engine = main_container(r);
 	p->image = intern_text(&c->intern, engine == NULL || engine->image == NULL ? "" : engine->image);
-	p->engine_started = engine_started(r);
 	p->nominated = r->nominated == NULL || r->nominated[0] == '\0' ? NULL : intern_text(&c->intern, r->nominated);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
@@ -593,6 +767,18 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	read_wishes(c, p, r);
 	read_gang(c, p, r);
 	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
+}
+
+/* Whether any is in another state than it was. */
+static bool read_engines(const struct cluster *c, struct pod *p, const struct pod_record *r, millis at)
+{
+	bool has_moved = false;
+	for (struct pod *e = p; e != NULL; e = e->beside) {
+		e->engine_started = engine_started(r, pod_has_engines(p) ? c->pools[e->pool].port : 0);
+		e->engine_label = engine_label_of(e, r);
+		has_moved |= settle_engine(e, at);
+	}
+	return has_moved;
 }
 
 struct pod *pod_find(const struct cluster *c, struct object_uid uid)
@@ -630,16 +816,15 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 		p = pod_new(c, seen);
 	}
 	read_object(c, p, r, seen);
-	p->engine_label = engine_label_of(p, r);
-	settle_engine(p, seen->arrived);
 	pod_place(c, p);
+	bool has_moved = read_engines(c, p, r, seen->arrived);
 	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
 	pod_attach(c, p, has_node ? node_expect(c, r->node_name) : NULL);
 	if (before.name != NULL && before.node == NULL && p->node != NULL && !seen->is_from_list)
 		c->bound_at = seen->arrived;
 	if (before.name != NULL && before.node == NULL && p->node != NULL)
 		given_up_one_helped(c, p, before.shape, seen->arrived);
-	notify_changes(c, p, &before, seen);
+	notify_changes(c, p, &before, seen, has_moved);
 	bool is_new = before.name == NULL || (before.state == POD_UNSCHEDULED) != (p->state == POD_UNSCHEDULED);
 	if (is_new || before.shape->claims != p->shape->claims)
 		device_claims_shared(c, p, seen->arrived);
@@ -671,11 +856,13 @@ void pod_reweigh(struct cluster *c, struct pod *p, millis at, bool is_listed)
 
 void cluster_engine_told(struct cluster *c, const struct pod *pod, enum pod_sleep sleep, millis at)
 {
-	struct pod *p = pod_find(c, (struct object_uid){ pod->uid[0], pod->uid[1] });
-	if (p == NULL || p->sleep == sleep)
+	struct pod *p = pod_find(c, (struct object_uid){ pod->uid[0], pod->uid[1] }), *e = p;
+	while (e != NULL && e->pool != pod->pool)
+		e = e->beside;
+	if (e == NULL || e->sleep == sleep)
 		return;
-	p->sleep = sleep;
-	if (settle_engine(p, at))
+	e->sleep = sleep;
+	if (settle_engine(e, at))
 		notify(c, CLUSTER_POD_CHANGED, p, at, false);
 }
 

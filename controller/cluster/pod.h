@@ -70,6 +70,9 @@ enum pod_sleep { POD_SLEEP_NONE, POD_SLEEP_1, POD_SLEEP_2, POD_SLEEP_UNTOLD };
 /* Of the engine's container, in seconds, when the label was written: of one that has started anew since it says
  * nothing, as that is awake. */
 #define ENGINE_STARTED_ANNOTATION "preheat.dev/engine-started"
+/* The same of one of several engines in a pod, before the name of its pool. */
+#define ENGINE_STATE_PREFIX   "engine-state.preheat.dev/"
+#define ENGINE_STARTED_PREFIX "engine-started.preheat.dev/"
 
 struct pod {
 	const char *namespace, *name;
@@ -110,6 +113,11 @@ struct pod {
 	bool is_choosy;
 	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
 	char ip[46];	   /* "" when none yet */
+	/* Several pools of one share may each have an engine in a pod, on a port of its own. The pod is then once more
+	 * in the list of each pool after its first, with that pool and the state of its engine, and holds no GPUs
+	 * there: neither its node nor anybody who counts pods sees it twice. */
+	struct pod *beside; /* the next of its engines, NULL: no more */
+	bool is_beside;	    /* it is one of those after the first */
 
 	/* private to the model */
 	millis offered_at, given_up_until; /* it fits a node that there is, since; is not waited for, until */
@@ -121,7 +129,9 @@ struct pod {
 	int told_group;			    /* where that is */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
-	const char *gang;		    /* name of the pod group that it is of, NULL without */
+	const char *
+		engine_key; /* label of its engine beside others: ENGINE_STATE_PREFIX and the pool; NULL: in no share */
+	const char *gang;   /* name of the pod group that it is of, NULL without */
 	const char *nominated; /* name of the node where its scheduler makes room for it by preemption, NULL without */
 	int gang_kind, gang_size;
 	uint32_t hash;
@@ -129,6 +139,17 @@ struct pod {
 
 /* The value of a label, NULL without. */
 const char *pod_label(const struct pod *p, const char *key);
+/* Several engines are in it. */
+static inline bool pod_has_engines(const struct pod *p)
+{
+	return p->beside != NULL || p->is_beside;
+}
+/* Its engine has a label of its own. */
+bool pod_is_labelled_apart(const struct pod *p);
+/* Its engine's state as it is written: the label of that engine, else that of the pod; NULL without. */
+const char *pod_engine_label(const struct pod *p);
+/* A label of an engine in it says that it does not sleep, and no pool has that engine any more. */
+bool pod_has_left_engine(const struct pod *p);
 /* "9f1c...-...": into 37 bytes. */
 void uid_text(const uint64_t uid[2], char text[37]);
 void pod_uid_text(const struct pod *p, char text[37]);

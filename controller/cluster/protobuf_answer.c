@@ -140,7 +140,8 @@ MESSAGE(spread, CORE "TopologySpreadConstraint", spread_fields);
 /* Pods */
 static const struct protobuf_field requirements_fields[] = { QUANTITIES(1, "limits"), QUANTITIES(2, "requests") };
 MESSAGE(requirements, CORE "ResourceRequirements", requirements_fields);
-static const struct protobuf_field port_fields[] = { INT(2, "hostPort"), TEXT(4, "protocol"), TEXT(5, "hostIP") };
+static const struct protobuf_field port_fields[] = { INT(2, "hostPort"), INT(3, "containerPort"), TEXT(4, "protocol"),
+						     TEXT(5, "hostIP") };
 MESSAGE(port, CORE "ContainerPort", port_fields);
 static const struct protobuf_field container_fields[] = { TEXT(1, "name"), TEXT(2, "image"), MANY(6, "ports", port),
 							  ONE(8, "resources", requirements),

@@ -207,6 +207,123 @@ static void engines_tell_that_they_sleep(void **state)
 	world_close(&w);
 }
 
+/* --- engines of several pools in one pod --- */
+
+enum { SMALL = 2 };
+
+static void set_fleet(struct world *w, const char *const *names, size_t count)
+{
+	struct cluster_group groups[] = { group_named("g5", 4, 10), group_named("p5", 8, 10) };
+	struct cluster_pool pools[SMALL + 1];
+	for (size_t i = 0; i < count; i++)
+		pools[i] = (struct cluster_pool){ .name = names[i],
+						  .namespace = "llm",
+						  .selector = &selector,
+						  .selector_count = 1,
+						  .gpus_per_replica = 2,
+						  .groups = groups_of_pool,
+						  .group_count = 2,
+						  .share = strcmp(names[i], "alone") == 0 ? NULL : "small",
+						  .port = strcmp(names[i], "code") == 0 ? 8001 : 8000 };
+	cluster_set_fleet(w->c, pools, count, groups, 2);
+}
+
+static const struct pod *engine(struct world *w, int pool)
+{
+	size_t count;
+	const struct pod **pods = cluster_pods(w->c, pool, &w->a, &count);
+	return count == 0 ? NULL : pods[0];
+}
+
+static void see_engines(struct world *w, const char *metadata, const char *code_started)
+{
+	char text[1500];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'llm','name':'p','uid':'p','labels':{'app':'chat',"
+		 "'engine-state.preheat.dev/code':'asleep'}%s},'spec':{'nodeName':'a','containers':["
+		 "{'name':'chat','ports':[{'containerPort':8000}],'resources':{'limits':{'nvidia.com/gpu':'2'}}},"
+		 "{'name':'code','ports':[{'containerPort':8001}]}]},"
+		 "'status':{'phase':'Running','containerStatuses':["
+		 "{'name':'chat','state':{'running':{'startedAt':'2026-11-21T00:00:10Z'}}},"
+		 "{'name':'code','state':{'running':{'startedAt':'%s'}}}],"
+		 "'conditions':[{'type':'Ready','status':'True'}]}}",
+		 metadata, code_started);
+	see_now(w->c, CLUSTER_PODS, text);
+}
+
+/* Each pool of the share has its engine in the pod, whose GPUs and place count once. */
+static void a_pod_has_engines_of_a_share(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "chat", "code", "alone" };
+	struct world w = world_open();
+	set_fleet(&w, names, 3);
+	node(&w, "a", "p5", 8, "");
+	see_engines(&w, ",'annotations':{'engine-started.preheat.dev/code':'1795219220'}", "2026-11-21T00:00:20Z");
+	const struct pod *chat = engine(&w, 0), *code = engine(&w, 1);
+	size_t count;
+	assert_null(engine(&w, 2));
+	assert_true(chat->beside == code && !chat->is_beside && code->is_beside && !code->beside);
+	cluster_node_pods(w.c, chat->node, &w.a, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(chat->gpus_milli, 2000);
+	assert_int_equal(code->gpus_milli, 0);
+	assert_int_equal(chat->node->gpus_used_milli, 2000);
+	assert_ptr_equal(code->node, chat->node);
+	assert_int_equal(code->engine, POD_ENGINE_ASLEEP);
+	assert_int_equal(chat->engine, POD_ENGINE_AWAKE);
+	assert_int_equal(code->engine_started - chat->engine_started, 10000);
+	assert_int_equal(cluster_pool_view(w.c, 0, &w.a).ready, 1);
+	assert_int_equal(cluster_pool_view(w.c, 1, &w.a).asleep, 1);
+	cluster_engine_told(w.c, chat, POD_SLEEP_1, 2000000);
+	assert_int_equal(engine(&w, 0)->engine, POD_ENGINE_ASLEEP);
+	assert_int_equal(engine(&w, 1)->sleep, POD_SLEEP_NONE);
+	/* its container started anew: that one is awake, whatever its label says */
+	see_engines(&w, ",'annotations':{'engine-started.preheat.dev/code':'1795219220'}", "2026-11-21T00:00:40Z");
+	assert_int_equal(engine(&w, 1)->engine, POD_ENGINE_AWAKE);
+	assert_int_equal(engine(&w, 0)->sleep, POD_SLEEP_1); /* as it told */
+	cluster_pod_gone(w.c, object_uid_of("p"), 0);
+	assert_null(engine(&w, 0));
+	assert_null(engine(&w, 1));
+	world_close(&w);
+}
+
+/* What is known of an engine stays with it, wherever its pool stands in the fleet. */
+static void engines_outlive_a_change_of_the_fleet(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "chat", "code" }, *const turned[] = { "code", "chat" };
+	struct world w = world_open();
+	set_fleet(&w, names, SMALL);
+	node(&w, "a", "p5", 8, "");
+	see_engines(&w, "", "2026-11-21T00:00:20Z");
+	set_fleet(&w, turned, SMALL);
+	assert_int_equal(engine(&w, 0)->engine, POD_ENGINE_ASLEEP);
+	assert_int_equal(engine(&w, 1)->engine, POD_ENGINE_AWAKE);
+	set_fleet(&w, names, 1);
+	assert_null(engine(&w, 0)->beside);
+	assert_true(pod_has_left_engine(engine(&w, 0)) == false); /* it sleeps */
+	set_fleet(&w, turned, 1);
+	assert_int_equal(engine(&w, 0)->engine, POD_ENGINE_ASLEEP);
+	set_fleet(&w, names, 0);
+	world_close(&w);
+}
+
+/* Two on one port, or of pools that share nothing: the pod is the first one's, as ever. */
+static void engines_need_a_port_each(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "chat", "notes" }, *const apart[] = { "alone", "code" };
+	struct world w = world_open();
+	set_fleet(&w, names, SMALL);
+	node(&w, "a", "p5", 8, "");
+	see_engines(&w, "", "2026-11-21T00:00:20Z");
+	assert_true(engine(&w, 0) && !engine(&w, 0)->beside && !engine(&w, 1));
+	set_fleet(&w, apart, SMALL);
+	assert_true(engine(&w, 0) && !engine(&w, 0)->beside && !engine(&w, 1));
+	world_close(&w);
+}
+
 /* Processors can be what is scarce, once a pod has told what it asks. */
 static void places_need_all_resources(void **state)
 {
@@ -348,15 +465,12 @@ static void expendable_pods_leave_their_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_replicas_and_places),
-		cmocka_unit_test(least_that_could_go),
-		cmocka_unit_test(sleepers_are_apart),
-		cmocka_unit_test(engines_tell_that_they_sleep),
-		cmocka_unit_test(places_need_all_resources),
-		cmocka_unit_test(nodes_on_their_way_out),
-		cmocka_unit_test(pods_outlive_their_node),
-		cmocka_unit_test(shared_devices_are_places),
-		cmocka_unit_test(expendable_pods_leave_their_places),
+		cmocka_unit_test(counts_replicas_and_places),	cmocka_unit_test(least_that_could_go),
+		cmocka_unit_test(sleepers_are_apart),		cmocka_unit_test(engines_tell_that_they_sleep),
+		cmocka_unit_test(a_pod_has_engines_of_a_share), cmocka_unit_test(engines_outlive_a_change_of_the_fleet),
+		cmocka_unit_test(engines_need_a_port_each),	cmocka_unit_test(places_need_all_resources),
+		cmocka_unit_test(nodes_on_their_way_out),	cmocka_unit_test(pods_outlive_their_node),
+		cmocka_unit_test(shared_devices_are_places),	cmocka_unit_test(expendable_pods_leave_their_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
