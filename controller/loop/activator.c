@@ -17,9 +17,11 @@ static const millis DRIVE_EVERY = SECOND / 2, LOOK_EVERY = 2 * SECOND, WRITE_EVE
 #define SLICE_GROUP "discovery.k8s.io/v1"
 #define SLICE_NAME  "%s-preheat"
 #define MANAGED_BY  "endpointslice.kubernetes.io/managed-by"
+#define LEADS_TO    "preheat.dev/leads-to" /* "engines": a slice that serves without us, as long as they are there */
 
 enum {
-	HOPELESS = 3, /* failures, one after the other */
+	ENDPOINTS_MOST = 1000, /* of a slice, by the API server */
+	HOPELESS = 3,	       /* failures, one after the other */
 	PRECONDITIONS = 160,
 };
 
@@ -42,6 +44,13 @@ struct door {
 	struct object_call call;
 	struct buf body;
 	char uid[37], port_name[64]; /* of the Service */
+	bool has_selector;	     /* it has, so that the cluster writes slices of its pods */
+	bool is_route;	    /* it has none, and leads to engines of a share: nobody but us says where they are */
+	bool is_wanted;	    /* it leads here */
+	struct buf engines; /* that serve, as endpoints */
+	int64_t engine_port;
+	struct buf ends, sent, written; /* ports and endpoints: as they should be; as the call under way writes them;
+					   as the slice has them, "" until that is known */
 	char as_seen[PRECONDITIONS]; /* of our slice, for a delete: it is the one that was looked at; "": there is none
 				      */
 	int64_t target_port;
@@ -60,6 +69,11 @@ static bool is_wished(const struct manifest *m, size_t pool)
 	enum pool_mode mode = m->fleet.pools[pool].mode;
 
 	return m->pools[pool].spec.signals.queue.activator.service && (mode == MODE_ACT || mode == MODE_SHARE);
+}
+
+static bool is_shared(const struct controller *c, size_t pool)
+{
+	return fleet_of(c)->pools[pool].mode == MODE_SHARE;
 }
 
 static bool is_same_door(const struct activator_text *a, const struct activator_text *b)
@@ -118,11 +132,10 @@ int64_t activator_waiting(const struct controller *c, size_t pool)
 
 static bool serves(const struct controller *c, size_t pool, const struct pod *p)
 {
-	const char *label = pod_label(p, ENGINE_STATE_LABEL);
+	const char *label = pod_engine_label(p);
 
 	return p->state == POD_READY && !p->is_placeholder && p->ip[0] && p->engine == POD_ENGINE_AWAKE &&
-	       (fleet_of(c)->pools[pool].mode != MODE_SHARE ||
-		(label && !strcmp(label, "awake") && !engine_moves_to_sleep(c, p)));
+	       (!is_shared(c, pool) || (label && !strcmp(label, "awake") && !engine_moves_to_sleep(c, p)));
 }
 
 static bool stays(const struct pod *p)
@@ -141,6 +154,24 @@ static size_t count_staying(const struct controller *c, size_t pool, const struc
 	return staying;
 }
 
+static bool is_of_family(const struct door *d, const char *ip)
+{
+	return !strchr(ip, ':') == !strchr(d->controller->settings.pod_ip, ':');
+}
+
+static void write_engine(struct door *d, const struct pod *p, size_t count)
+{
+	char uid[37];
+
+	if (count >= ENDPOINTS_MOST || !is_of_family(d, p->ip))
+		return;
+	pod_uid_text(p, uid);
+	buf_printf(&d->engines,
+		   "%s{\"addresses\":[\"%s\"],\"conditions\":{\"ready\":true},\"nodeName\":\"%s\",\"targetRef\":{"
+		   "\"kind\":\"Pod\",\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\"}}",
+		   d->engines.len ? "," : "", p->ip, p->node->name, p->namespace, p->name, uid);
+}
+
 /* Those on nodes that drain serve only where there is no other. Returns how many stay. */
 static size_t aim(struct controller *c, struct door *d, size_t pool)
 {
@@ -149,12 +180,15 @@ static size_t aim(struct controller *c, struct door *d, size_t pool)
 	const struct pod **pods = cluster_pods(c->cluster, (int)pool, &a, &count);
 	struct relay_target *targets = arena_array(&a, struct relay_target, count);
 
+	buf_clear(&d->engines);
+	d->engine_port = d->target_port ? d->target_port : c->manifest.pools[pool].spec.signals.scrape.port;
 	for (size_t i = 0; i < count; i++) {
 		if (!serves(c, pool, pods[i]) || (staying && !stays(pods[i])))
 			continue;
+		if (pods[i]->node)
+			write_engine(d, pods[i], found);
 		snprintf(targets[found].address, sizeof targets[found].address, "%s", pods[i]->ip);
-		targets[found++].port =
-			(uint16_t)(d->target_port ? d->target_port : c->manifest.pools[pool].spec.signals.scrape.port);
+		targets[found++].port = (uint16_t)d->engine_port;
 	}
 	if (d->relay)
 		relay_aim(d->relay, targets, found);
@@ -197,21 +231,23 @@ static const struct record_spec port_record = { "", sizeof(struct service_port),
 
 struct service_record {
 	const char *uid, *cluster_ip;
+	struct decoded_map selector;
 	struct decoded_list ports;
 };
 
 static const struct field service_fields[] = {
 	FIELD(struct service_record, uid, FIELD_STRING, "metadata>uid"),
 	FIELD(struct service_record, cluster_ip, FIELD_STRING, "spec>clusterIP"),
+	{ .path = "spec>selector", .type = FIELD_MAP, .offset = offsetof(struct service_record, selector) },
 	{ .path = "spec>ports",
 	  .type = FIELD_LIST,
 	  .offset = offsetof(struct service_record, ports),
 	  .of = &port_record },
 };
-static const struct record_spec service_record = { "", sizeof(struct service_record), service_fields, 3 };
+static const struct record_spec service_record = { "", sizeof(struct service_record), service_fields, 4 };
 
 struct slice_record {
-	const char *name, *uid, *version, *keeper;
+	const char *name, *uid, *version, *keeper, *leads_to;
 	struct decoded_list endpoints;
 };
 
@@ -229,12 +265,13 @@ static const struct field slice_fields[] = {
 	FIELD(struct slice_record, uid, FIELD_STRING, "metadata>uid"),
 	FIELD(struct slice_record, version, FIELD_STRING, "metadata>resourceVersion"),
 	FIELD(struct slice_record, keeper, FIELD_STRING, "metadata>labels>" KEEPER_LABEL),
+	FIELD(struct slice_record, leads_to, FIELD_STRING, "metadata>labels>" LEADS_TO),
 	{ .path = "endpoints",
 	  .type = FIELD_LIST,
 	  .offset = offsetof(struct slice_record, endpoints),
 	  .of = &endpoint_record },
 };
-static const struct record_spec slice_record = { "", sizeof(struct slice_record), slice_fields, 5 };
+static const struct record_spec slice_record = { "", sizeof(struct slice_record), slice_fields, 6 };
 
 struct slices_record {
 	struct decoded_list items;
@@ -286,6 +323,8 @@ static bool take_service(struct door *d, struct error *e)
 	const struct service_port *p = choose_port(d, &s, e);
 	if (!p)
 		return false;
+	d->is_route = !s.selector.count && pool_of(d) != SIZE_MAX && is_shared(d->controller, pool_of(d));
+	d->has_selector = s.selector.count;
 	snprintf(d->uid, sizeof d->uid, "%s", s.uid ? s.uid : "");
 	snprintf(d->port_name, sizeof d->port_name, "%s", p->name ? p->name : "");
 	/* A name is one of the container's, which is not known here: 0. */
@@ -364,25 +403,50 @@ static void ask(struct door *d, enum door_step step)
 	object_start(d->controller->api, &d->call);
 }
 
+static bool leads_here(const struct door *d)
+{
+	return !d->is_route || d->is_wanted;
+}
+
+/* To us, or to the engines themselves. */
+static void write_ends(struct door *d)
+{
+	bool is_here = leads_here(d);
+
+	buf_clear(&d->ends);
+	buf_printf(&d->ends, "\"ports\":[{\"name\":\"%s\",\"protocol\":\"TCP\",\"port\":%u}],\"endpoints\":[",
+		   d->port_name, is_here ? d->relay ? relay_port(d->relay) : 0 : (unsigned)d->engine_port);
+	if (is_here)
+		buf_printf(&d->ends, "{\"addresses\":[\"%s\"],\"conditions\":{\"ready\":true}}]",
+			   d->controller->settings.pod_ip);
+	else
+		buf_printf(&d->ends, "%s]", d->engines.len ? d->engines.text : "");
+}
+
+static bool is_written(const struct door *d)
+{
+	return d->written.len && !strcmp(d->written.text, d->ends.text);
+}
+
 static void write_slice(struct door *d)
 {
-	const char *ip = d->controller->settings.pod_ip;
 	char keeper[KEEPER_MAX + 1];
 
 	keeper_label(d->controller, keeper);
+	write_ends(d);
+	buf_clear(&d->sent);
+	buf_append(&d->sent, d->ends.text, d->ends.len);
+	buf_clear(&d->written); /* whether it arrives nobody knows until it is answered */
 	buf_clear(&d->body);
-	buf_printf(
-		&d->body,
-		"{\"apiVersion\":\"" SLICE_GROUP "\",\"kind\":\"EndpointSlice\",\"metadata\":{\"name\":\"%s\","
-		"\"namespace\":\"%s\",\"labels\":{\"kubernetes.io/service-name\":\"%s\","
-		"\"" MANAGED_BY "\":\"preheat\",\"" KEEPER_LABEL
-		"\":\"%s\"},\"ownerReferences\":[{\"apiVersion\":\"v1\","
-		"\"kind\":\"Service\",\"name\":\"%s\",\"uid\":\"%s\"}]},\"addressType\":\"%s\",\"ports\":[{\"name\":\"%"
-		"s\","
-		"\"protocol\":\"TCP\",\"port\":%u}],\"endpoints\":[{\"addresses\":[\"%s\"],\"conditions\":{\"ready\":"
-		"true}}]}",
-		d->slice_name, d->namespace, d->service, keeper, d->service, d->uid, strchr(ip, ':') ? "IPv6" : "IPv4",
-		d->port_name, (unsigned)relay_port(d->relay), ip);
+	buf_printf(&d->body,
+		   "{\"apiVersion\":\"" SLICE_GROUP "\",\"kind\":\"EndpointSlice\",\"metadata\":{\"name\":\"%s\","
+		   "\"namespace\":\"%s\",\"labels\":{\"kubernetes.io/service-name\":\"%s\","
+		   "\"" MANAGED_BY "\":\"preheat\",\"" KEEPER_LABEL "\":\"%s\"%s},\"ownerReferences\":[{"
+		   "\"apiVersion\":\"v1\",\"kind\":\"Service\",\"name\":\"%s\",\"uid\":\"%s\"}]},\"addressType\":\"%"
+		   "s\",%s}",
+		   d->slice_name, d->namespace, d->service, keeper,
+		   leads_here(d) ? "" : ",\"" LEADS_TO "\":\"engines\"", d->service, d->uid,
+		   strchr(d->controller->settings.pod_ip, ':') ? "IPv6" : "IPv4", d->ends.text);
 	ask(d, STEP_WRITE);
 }
 
@@ -408,10 +472,11 @@ static void take_answer(struct door *d)
 	if (d->step != STEP_SERVICE) /* it may be read, and nothing be written */
 		d->failures = 0;
 	d->retry_at = 0;
-	if (d->step == STEP_SERVICE && d->relay) {
+	if (d->step == STEP_SERVICE && d->relay && (d->is_route || d->is_wanted)) {
 		write_slice(d);
 	} else if (d->step == STEP_WRITE) {
 		d->written_at = clock_mono(d->controller->clock);
+		buf_append(&d->written, d->sent.text, d->sent.len);
 		note_slice(d, SLICE_THERE);
 	} else if (d->step == STEP_LOOK && others && d->as_seen[0]) {
 		ask(d, STEP_DELETE);
@@ -535,7 +600,8 @@ static bool find_stray(struct controller *c, struct error *e)
 	keeper_label(c, keeper);
 	const struct slice_record *slices = all.items.items;
 	for (size_t i = 0; i < all.items.count; i++) {
-		if (!slices[i].name || !slices[i].keeper || strcmp(slices[i].keeper, keeper) != 0 ||
+		bool serves_alone = slices[i].leads_to && !strcmp(slices[i].leads_to, "engines");
+		if (serves_alone || !slices[i].name || !slices[i].keeper || strcmp(slices[i].keeper, keeper) != 0 ||
 		    is_owned(c, s->namespace, slices[i].name))
 			continue;
 		snprintf(s->name, sizeof s->name, "%s", slices[i].name);
@@ -672,14 +738,17 @@ static void drive_door(struct controller *c, struct door *d, size_t pool)
 	if (!d->relay && now >= d->retry_at)
 		open_relay(d);
 	size_t staying = aim(c, d, pool);
-	bool is_wanted = !staying || now < d->asked_until || activator_waiting(c, pool) > 0;
+	d->is_wanted = !staying || now < d->asked_until || activator_waiting(c, pool) > 0;
+	write_ends(d);
 	if (d->is_calling || !d->relay || now < d->retry_at)
 		return;
 	if (is_being_deleted(d))
 		return;
-	if (is_wanted && (d->slice != SLICE_THERE || now - d->written_at >= WRITE_EVERY))
+	bool is_due = d->slice != SLICE_THERE || now - d->written_at >= WRITE_EVERY;
+	bool is_unread = is_shared(c, pool) && !d->uid[0]; /* it may be a route */
+	if (d->is_route ? is_due || !is_written(d) : is_unread || (d->is_wanted && is_due))
 		ask(d, STEP_SERVICE);
-	else if (!is_wanted && d->slice != SLICE_GONE)
+	else if (!d->is_route && !d->is_wanted && d->slice != SLICE_GONE)
 		ask(d, STEP_LOOK);
 }
 
@@ -692,6 +761,10 @@ static void release(struct door *d)
 {
 	relay_close(d->relay);
 	buf_release(&d->body);
+	buf_release(&d->engines);
+	buf_release(&d->ends);
+	buf_release(&d->sent);
+	buf_release(&d->written);
 	free(d);
 }
 
@@ -734,8 +807,27 @@ bool activator_covers(struct controller *c, size_t pool, const struct pod *leavi
 	if (!d || count_staying(c, pool, leaving))
 		return true;
 	d->asked_until = clock_mono(c->clock) + ASKED_FOR;
+	bool is_here = d->slice == SLICE_THERE && (!d->is_route || (d->is_wanted && is_written(d)));
 	/* Where it cannot be had, all goes on as without. */
-	return d->slice == SLICE_THERE || d->failures >= HOPELESS;
+	return is_here || d->failures >= HOPELESS;
+}
+
+enum activator_route activator_route(const struct controller *c, size_t pool)
+{
+	const struct door *d = has_activator(c, pool) ? door_of(c, pool) : NULL;
+
+	if (!has_activator(c, pool) || (d && d->has_selector))
+		return ROUTE_OTHERS;
+	return d && d->is_route ? ROUTE_OURS : ROUTE_UNREAD;
+}
+
+bool activator_leaves_out(const struct controller *c, size_t pool, const struct pod *p)
+{
+	const struct door *d = activator_route(c, pool) == ROUTE_OURS ? door_of(c, pool) : NULL;
+	char address[64];
+
+	snprintf(address, sizeof address, "[\"%s\"]", p->ip);
+	return !d || (d->written.len && !strstr(d->written.text, address));
 }
 
 static void drive(struct controller *c)

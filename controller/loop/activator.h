@@ -4,6 +4,9 @@
  * and are passed on once a replica serves; as soon as the Service knows one, the slice goes, and with it this program
  * from the way.
  *
+ * A Service without a selector, of a pool in a share, is a route: its only slice is ours at all times, and leads here
+ * or to the engines of the pool that serve. So go requests where engines of several pools are in one pod.
+ *
  * Whatever takes the last replica from the Service asks activator_covers() first.
  */
 #pragma once
@@ -46,6 +49,14 @@ void activator_adopt(struct controller *c, struct history *h);
 /* The replica may leave the pool's Service: another stays, or the Service leads here too, or the pool has no activator.
  * Where it does not yet, that is brought about. */
 bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving);
+enum activator_route {
+	ROUTE_UNREAD, /* its Service was not read yet */
+	ROUTE_OTHERS, /* slices of its pods are the cluster's; or it has no activator */
+	ROUTE_OURS
+};
+enum activator_route activator_route(const struct controller *c, size_t pool);
+/* Where the route is ours: it does not lead to the engine. Else true. */
+bool activator_leaves_out(const struct controller *c, size_t pool, const struct pod *p);
 /* We stop acting for good; what a server has is still passed on, but not for ever. */
 void activator_leave(struct controller *c);
 bool activator_passes(const struct controller *c);

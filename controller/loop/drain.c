@@ -450,13 +450,23 @@ static struct pod_eviction *slot_for(struct drain *d, const char *uid)
 	return slot;
 }
 
+/* What it takes out of routing finds others, or is held. */
+static bool are_covered(struct controller *c, const struct pod *p)
+{
+	bool are = true;
+
+	for (; p; p = p->beside)
+		are &= p->pool < 0 || activator_covers(c, (size_t)p->pool, p);
+	return are;
+}
+
 static void ask(struct drain *d, const struct pod *p)
 {
 	char uid[37];
 
 	pod_uid_text(p, uid);
 	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
-	if (!e || (p->pool >= 0 && !activator_covers(d->controller, (size_t)p->pool, p)))
+	if (!e || !are_covered(d->controller, p))
 		return;
 	e->drain = d;
 	e->controller = d->controller;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "controller/loop/controller_state.h"
+#include "controller/loop/stock.h"
 #include "state/share_record.h"
 
 #include <stdio.h>
@@ -19,6 +20,18 @@ static size_t pool_of(const struct controller *c, const char *key)
 		if (!strcmp(c->pools[i]->key, key))
 			return i;
 	return SIZE_MAX;
+}
+
+/* As the pool of the engine sees it; NULL: it is gone. */
+static const struct pod *pod_of(const struct shared_engine *m)
+{
+	const struct pod *p = cluster_pod(m->controller->cluster, m->uid);
+	size_t pool = pool_of(m->controller, m->pool);
+
+	for (const struct pod *e = p; e; e = e->beside)
+		if (e->pool == (int)pool)
+			return e;
+	return p;
 }
 
 bool engine_moves_may(const struct controller *c, size_t pool)
@@ -85,7 +98,7 @@ static void end_move(struct shared_engine *m, const char *outcome)
 	if (pool != SIZE_MAX && !strcmp(outcome, "done") && m->took > 0)
 		stage_times_add(m->is_wake ? &c->pools[pool]->wake_times : &c->pools[pool]->sleep_times, m->took);
 	if (!strcmp(outcome, "done")) {
-		const struct pod *p = m->is_wake ? cluster_pod(c->cluster, m->uid) : NULL;
+		const struct pod *p = m->is_wake ? pod_of(m) : NULL;
 		if (p) /* its last page is of before */
 			cluster_engine_told(c->cluster, p, POD_SLEEP_NONE, clock_now(c->clock));
 		m->told = m->is_wake ? TOLD_AWAKE : TOLD_ASLEEP;
@@ -108,14 +121,16 @@ static void break_move(struct shared_engine *m, const char *outcome)
 {
 	struct controller *c = m->controller;
 	size_t pool = pool_of(c, m->pool);
+	const struct pod *p = pod_of(m);
 
 	snprintf(m->outcome, sizeof m->outcome, "%s", outcome);
 	log_warn("engine-broken", LOG_S("pool", m->pool), LOG_S("pod", m->pod), LOG_S("slot", m->slot),
 		 LOG_S("why", outcome), LOG_END);
 	if (pool != SIZE_MAX)
 		events_tell_pool(c, pool, (struct pool_event){ "EngineBroken", m->is_wake ? "Wake" : "Sleep", true },
-				 "pod %s on node %s did not %s and is evicted: %s", m->pod, m->slot,
-				 m->is_wake ? "wake" : "fall asleep", outcome);
+				 "an engine in pod %s on node %s did not %s, and the pod is evicted%s: %s", m->pod,
+				 m->slot, m->is_wake ? "wake" : "fall asleep",
+				 p && pod_has_engines(p) ? " once no other engine in it serves" : "", outcome);
 	end_row(m, outcome, 0);
 	m->phase = PHASE_MEND;
 	note_success(m);
@@ -161,18 +176,28 @@ static void labelled(struct object_call *call)
 	drive_soon(m);
 }
 
-static void write_label(struct shared_engine *m, const char *label)
+/* Of the pod; where several engines are in it, of its own. */
+static void write_patch(struct shared_engine *m, const struct pod *p, const char *label)
+{
+	const char *pool = fleet_of(m->controller)->pools[pool_of(m->controller, m->pool)].name;
+	bool is_apart = pod_is_labelled_apart(p);
+
+	buf_clear(&m->body);
+	/* Of that very pod: another of its name has another UID, which cannot be changed. */
+	buf_printf(&m->body, "{\"metadata\":{\"uid\":\"%s\",\"labels\":{\"%s%s\":\"%s\"},", m->uid,
+		   is_apart ? ENGINE_STATE_PREFIX : ENGINE_STATE_LABEL, is_apart ? pool : "", label);
+	buf_printf(&m->body, "\"annotations\":{\"%s%s\":\"%lld\"}}}",
+		   is_apart ? ENGINE_STARTED_PREFIX : ENGINE_STARTED_ANNOTATION, is_apart ? pool : "",
+		   (long long)(m->started / SECOND));
+}
+
+static void write_label(struct shared_engine *m, const struct pod *p, const char *label)
 {
 	if (is_busy(m) || clock_mono(m->controller->clock) < m->retry_at)
 		return;
 	m->is_labelling = true;
 	snprintf(m->label, sizeof m->label, "%s", label);
-	buf_clear(&m->body);
-	/* Of that very pod: another of its name has another UID, which cannot be changed. */
-	buf_printf(&m->body,
-		   "{\"metadata\":{\"uid\":\"%s\",\"labels\":{\"" ENGINE_STATE_LABEL "\":\"%s\"},"
-		   "\"annotations\":{\"" ENGINE_STARTED_ANNOTATION "\":\"%lld\"}}}",
-		   m->uid, label, (long long)(m->started / SECOND));
+	write_patch(m, p, label);
 	m->patch = (struct object_call){
 		.verb = OBJECT_PATCH,
 		.object = { .api_version = "v1", .plural = "pods", .name_space = m->namespace, .name = m->pod },
@@ -185,7 +210,7 @@ static void write_label(struct shared_engine *m, const char *label)
 
 static bool is_labelled(const struct pod *p, const char *label)
 {
-	const char *now = pod_label(p, ENGINE_STATE_LABEL);
+	const char *now = pod_engine_label(p);
 
 	return now && !strcmp(now, label);
 }
@@ -208,7 +233,7 @@ void engine_moves_label(struct controller *c, struct shared_engine *m, const str
 	if (!strcmp(label, "falling-asleep") && !activator_covers(c, pool_of(c, m->pool), p))
 		return;
 	look_at_start(m, p);
-	write_label(m, label);
+	write_label(m, p, label);
 }
 
 /* A server that does not know the call, or does not let us in, is none that a restart mends. */
@@ -272,7 +297,13 @@ static void wait_until_empty(struct shared_engine *m, size_t pool, const struct 
 
 	millis most = 4 * pool_signals_interval(c, pool); /* two pages of after the label, each read when it is due */
 	if (now - m->empty_since > (most > EMPTY_MOST ? most : EMPTY_MOST)) {
-		refuse_move(m, "requests went on there");
+		refuse_move(m, activator_leaves_out(c, pool, p) ? "requests went on there"
+								: "its Service still leads there");
+		return;
+	}
+	if (!activator_leaves_out(c, pool, p)) {
+		m->zero_at = now;
+		m->zeroes = 0;
 		return;
 	}
 	if (!pool_signals_in_flight(c, pool, p, &a, &count, &age) || now - age <= m->zero_at + 100)
@@ -312,11 +343,23 @@ static void evict(struct shared_engine *m)
 	eviction_start(m->controller->api, &m->eviction);
 }
 
+/* Another engine in the pod, which ends with it. */
+static bool others_serve(const struct controller *c, const struct pod *p)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	for (const struct pod *e = cluster_pod(c->cluster, uid); e; e = e->beside)
+		if (e->pool != p->pool && stock_engine_serves(c, e))
+			return true;
+	return false;
+}
+
 static void drive_one(struct shared_engine *m)
 {
 	struct controller *c = m->controller;
 	size_t pool = pool_of(c, m->pool);
-	const struct pod *p = cluster_pod(c->cluster, m->uid);
+	const struct pod *p = pod_of(m);
 
 	if (m->phase == PHASE_NONE || is_busy(m) || !cluster_is_synced(c->cluster))
 		return;
@@ -337,12 +380,12 @@ static void drive_one(struct shared_engine *m)
 	if (m->phase == PHASE_LABEL || m->phase == PHASE_CALL)
 		look_at_start(m, p);
 	if (m->phase == PHASE_LABEL)
-		write_label(m, m->is_wake ? "waking" : "falling-asleep");
+		write_label(m, p, m->is_wake ? "waking" : "falling-asleep");
 	else if (m->phase == PHASE_LABEL_AFTER)
-		write_label(m, m->is_wake ? "awake" : "asleep");
+		write_label(m, p, m->is_wake ? "awake" : "asleep");
 	else if (m->phase == PHASE_CALL)
 		start_call(m, pool, p);
-	else if (m->phase == PHASE_MEND)
+	else if (m->phase == PHASE_MEND && !others_serve(c, p))
 		evict(m);
 }
 
@@ -418,9 +461,10 @@ static void release(struct shared_engine *m)
 
 static bool is_in_share(const struct controller *c, const struct shared_engine *m)
 {
-	const struct pod *p = cluster_pod(c->cluster, m->uid);
+	const struct pod *p = pod_of(m);
 
-	return p && p->pool >= 0 && pool_is_in_share(&fleet_of(c)->pools[p->pool]);
+	return p && p->pool >= 0 && p->pool == (int)pool_of(c, m->pool) &&
+	       pool_is_in_share(&fleet_of(c)->pools[p->pool]);
 }
 
 void engine_moves_forget(struct controller *c)
@@ -445,22 +489,23 @@ void engine_moves_close(struct controller *c)
 	c->moves.first = NULL;
 }
 
-static struct shared_engine *add(struct controller *c, const char *uid)
+static struct shared_engine *add(struct controller *c, const char *uid, const char *pool)
 {
 	struct shared_engine *m = xcalloc(1, sizeof *m);
 
 	m->controller = c;
 	snprintf(m->uid, sizeof m->uid, "%s", uid);
+	snprintf(m->pool, sizeof m->pool, "%s", pool);
 	m->next = c->moves.first;
 	c->moves.first = m;
 	return m;
 }
 
-static struct shared_engine *find(const struct controller *c, const char *uid)
+static struct shared_engine *find(const struct controller *c, const char *uid, const char *pool)
 {
 	struct shared_engine *m = c->moves.first;
 
-	while (m && strcmp(m->uid, uid) != 0)
+	while (m && (strcmp(m->uid, uid) != 0 || strcmp(m->pool, pool) != 0))
 		m = m->next;
 	return m;
 }
@@ -470,7 +515,7 @@ bool engine_moves_to_sleep(const struct controller *c, const struct pod *p)
 	char uid[37];
 
 	pod_uid_text(p, uid);
-	const struct shared_engine *m = find(c, uid);
+	const struct shared_engine *m = p->pool >= 0 ? find(c, uid, c->pools[p->pool]->key) : NULL;
 	return m && m->phase != PHASE_NONE && !m->is_wake;
 }
 
@@ -480,12 +525,11 @@ struct shared_engine *engine_moves_of(struct controller *c, size_t pool, const s
 	char uid[37];
 
 	pod_uid_text(p, uid);
-	struct shared_engine *m = find(c, uid);
+	struct shared_engine *m = find(c, uid, c->pools[pool]->key);
 	if (!m)
-		m = add(c, uid);
+		m = add(c, uid, c->pools[pool]->key);
 	snprintf(m->namespace, sizeof m->namespace, "%s", p->namespace);
 	snprintf(m->pod, sizeof m->pod, "%s", p->name);
-	snprintf(m->pool, sizeof m->pool, "%s", c->pools[pool]->key);
 	snprintf(m->share, sizeof m->share, "%s/%s", spec->namespace, spec->share);
 	snprintf(m->slot, sizeof m->slot, "%s", p->node ? p->node->name : "");
 	return m;
@@ -517,12 +561,11 @@ bool engine_move_begin(struct controller *c, struct shared_engine *m, bool is_wa
 
 static void resume(struct controller *c, const struct engine_move_record *row)
 {
-	struct shared_engine *m = add(c, row->uid);
+	struct shared_engine *m = add(c, row->uid, row->pool);
 	const char *slash = strchr(row->pod, '/');
 
 	snprintf(m->namespace, sizeof m->namespace, "%.*s", slash ? (int)(slash - row->pod) : 0, row->pod);
 	snprintf(m->pod, sizeof m->pod, "%s", slash ? slash + 1 : row->pod);
-	snprintf(m->pool, sizeof m->pool, "%s", row->pool);
 	snprintf(m->share, sizeof m->share, "%s", row->share);
 	snprintf(m->slot, sizeof m->slot, "%s", row->slot);
 	snprintf(m->why, sizeof m->why, "%s", row->why);

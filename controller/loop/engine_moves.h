@@ -6,8 +6,9 @@
  *   sleep: label falling-asleep, nothing runs there twice, the call, label asleep
  *   wake:  label waking, the call, which ends with a token, label awake
  *
- * The label preheat.dev/engine-state is what routes go by. An engine that does not get there in time is broken: its pod
- * is evicted, and holds its GPU until it is gone.
+ * The label preheat.dev/engine-state is what routes go by, or, where engines of several pools are in one pod and each
+ * has a label of its own, the slice that the activator writes. An engine that does not get there in time is broken: its
+ * pod is evicted, once no other engine in it serves, and holds its GPU until it is gone.
  */
 #pragma once
 #include "base/arena.h"
@@ -21,7 +22,7 @@ struct controller;
 
 enum move_phase { PHASE_NONE, PHASE_LABEL, PHASE_EMPTY, PHASE_CALL, PHASE_LABEL_AFTER, PHASE_MEND };
 
-/* An engine of a share: of each pod of its pools. */
+/* An engine of a share: of each pool and each of its pods. */
 struct shared_engine {
 	struct shared_engine *next;
 	struct controller *controller;
@@ -68,7 +69,7 @@ struct shared_engine *engine_moves_of(struct controller *c, size_t pool, const s
 bool engine_move_begin(struct controller *c, struct shared_engine *m, bool is_wake, const char *why);
 /* The label of an engine that is not moved; written where it is another. */
 void engine_moves_label(struct controller *c, struct shared_engine *m, const struct pod *p, const char *label);
-/* The engine in the pod is on its way to sleep. */
+/* The engine of its pool in the pod is on its way to sleep. */
 bool engine_moves_to_sleep(const struct controller *c, const struct pod *p);
 /* Forgets all; none has anything under way. */
 void engine_moves_close(struct controller *c);

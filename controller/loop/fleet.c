@@ -100,6 +100,8 @@ static struct cluster_pool show_pool(const struct controller *c, size_t pool, st
 				      .gpu_resource = w->gpu_resource,
 				      .groups = groups,
 				      .group_count = spec->group_count,
+				      .share = pool_is_in_share(spec) ? spec->share : NULL,
+				      .port = c->manifest.pools[pool].spec.signals.scrape.port,
 				      .takes_any = takes_any(c, pool) };
 }
 

@@ -227,8 +227,11 @@ static bool is_unused(const struct controller *c, const struct pod *p, const str
 		return use->in_use == 0;
 	if (p->state != POD_READY || p->pool < 0 || (size_t)p->pool >= fleet_of(c)->pool_count)
 		return false;
-	return pool_signals_in_flight(c, (size_t)p->pool, p, scratch, &in_flight, &age) && age < READ_LATELY &&
-	       in_flight == 0;
+	bool is_unused = true;
+	for (; p && is_unused; p = p->beside)
+		is_unused = pool_signals_in_flight(c, (size_t)p->pool, p, scratch, &in_flight, &age) &&
+			    age < READ_LATELY && in_flight == 0;
+	return is_unused;
 }
 
 static void look_at(struct metering *a, struct controller *c, const struct pod *p, const struct device_uses *uses,

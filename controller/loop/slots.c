@@ -24,6 +24,7 @@ struct share_told {
 	struct share_told *next;
 	char share[260];
 	struct buf plan;
+	bool is_unrouted; /* that requests find no way to some of its engines */
 	struct share_need need;
 };
 
@@ -37,7 +38,8 @@ struct stock {
 	size_t member_count;
 	struct share_slot *slots;
 	const struct node **nodes;
-	const char **claims; /* by which engines have the GPU of the slot; NULL: it is the only one of its node */
+	const char **claims; /* by which engines have the GPU of the slot, a claim or a pod; NULL: it is the only one of
+				its node */
 	struct shared_engine ***engines; /* per slot and engine */
 	const struct pod ***pods;
 	int64_t *taken_mib; /* per slot: by engines that are not among its own */
@@ -46,6 +48,28 @@ struct stock {
 	bool may_act;
 	struct arena *arena;
 };
+
+static struct share_told *find_told(const struct controller *c, const char *share)
+{
+	struct share_told *t = c->slots.told;
+
+	while (t && strcmp(t->share, share) != 0)
+		t = t->next;
+	return t;
+}
+
+static struct share_told *told_of(struct controller *c, const char *share)
+{
+	struct share_told *t = find_told(c, share);
+
+	if (!t) {
+		t = xcalloc(1, sizeof *t);
+		snprintf(t->share, sizeof t->share, "%s", share);
+		t->next = c->slots.told;
+		c->slots.told = t;
+	}
+	return t;
+}
 
 static size_t member_of(const struct stock *s, const char *pool)
 {
@@ -179,7 +203,7 @@ static bool stands_there(const struct pod *p)
 static struct share_engine look_at_engine(struct stock *s, size_t member, const struct pod *p, struct shared_engine *m,
 					  millis now)
 {
-	const char *label = pod_label(p, ENGINE_STATE_LABEL);
+	const char *label = pod_engine_label(p);
 	int64_t running = 1; /* where it is not known */
 	millis clock = clock_mono(s->c->clock);
 
@@ -196,7 +220,15 @@ static struct share_engine look_at_engine(struct stock *s, size_t member, const 
 
 /* --- slots --- */
 
-/* A node of one GPU, or a GPU that all of them claim: of others nobody knows which GPU a pod is on. */
+/* By which it has its GPU with others: the claim, or the pod itself, which has GPUs for all engines in it. */
+static const char *claim_of(const struct stock *s, const struct pod *p)
+{
+	const char *claim = cluster_shared_gpu(s->c->cluster, p);
+
+	return claim || !pod_has_engines(p) || !p->has_gpus ? claim : p->name;
+}
+
+/* A node of one GPU, or GPUs that all of them have: of others nobody knows which GPU a pod is on. */
 static bool is_slot(const struct node *n, const char *claim)
 {
 	const char *gpus = node_label(n, "nvidia.com/gpu.count");
@@ -231,7 +263,15 @@ static size_t slot_of(struct stock *s, const struct node *n, const char *claim, 
 
 static const int64_t GPU_MIB_MOST = INT64_C(1) << 24; /* 16 TiB */
 
-/* Of the GPU, as its node says; else what the largest needs awake beside the others. */
+/* GPUs of the slot: one, or those that one pod has for all engines in it. */
+static int64_t gpus_of(const struct stock *s, size_t slot)
+{
+	bool is_pod = s->slots[slot].engine_count && s->claims[slot] == s->pods[slot][0]->name;
+
+	return is_pod ? fleet_of(s->c)->pools[s->pools[s->slots[slot].engines[0].member]].gpus_per_replica : 1;
+}
+
+/* Of its GPUs, as the node says; else what the largest needs awake beside the others. */
 static int64_t gpu_mib(const struct stock *s, size_t slot)
 {
 	const char *told = node_label(s->nodes[slot], "nvidia.com/gpu.memory");
@@ -245,7 +285,25 @@ static int64_t gpu_mib(const struct stock *s, size_t slot)
 		if (m->gpu_awake_mib - m->gpu_asleep_mib > largest)
 			largest = m->gpu_awake_mib - m->gpu_asleep_mib;
 	}
-	return mib > 0 && mib <= GPU_MIB_MOST ? mib - s->taken_mib[slot] : largest + asleep;
+	return mib > 0 && mib <= GPU_MIB_MOST ? mib * gpus_of(s, slot) - s->taken_mib[slot] : largest + asleep;
+}
+
+/* No label of the pod says which engine in it is awake. */
+static void look_at_route(struct stock *s, size_t pool, const struct pod *p)
+{
+	enum activator_route route = activator_route(s->c, pool);
+	struct share_told *told = told_of(s->c, s->key);
+
+	if (route == ROUTE_OTHERS && s->may_act && !told->is_unrouted) {
+		told->is_unrouted = true;
+		log_warn("engine-not-routed", LOG_S("pool", s->c->pools[pool]->key), LOG_S("pod", p->name), LOG_END);
+		events_tell_pool(
+			s->c, pool, (struct pool_event){ "EngineNotRouted", "Route", true },
+			"no engine of share %s is moved: pod %s has engines of several pools, so requests of this "
+			"one must come by a Service without selector: name it in signals.queue.activator.service",
+			fleet_of(s->c)->pools[pool].share, p->name);
+	}
+	s->may_act &= route == ROUTE_OURS;
 }
 
 static void add_engine(struct stock *s, size_t member, const struct pod *p, size_t room, millis now)
@@ -253,13 +311,16 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 	struct shared_engine *m = engine_moves_of(s->c, s->pools[member], p);
 	struct share_engine e = look_at_engine(s, member, p, m, now);
 
-	size_t at = slot_of(s, p->node, cluster_shared_gpu(s->c->cluster, p), room);
+	size_t at = slot_of(s, p->node, claim_of(s, p), room);
 	/* Whoever refused a wake is asked again after a while. */
 	if (e.state == SHARE_ASLEEP && clock_mono(s->c->clock) < m->quiet_until) {
 		s->taken_mib[at] += s->members[member].gpu_asleep_mib;
 		return;
 	}
 	struct share_slot *slot = &s->slots[at];
+	slot->is_leaving |= e.state == SHARE_BROKEN && pod_has_engines(p); /* its pod ends once nobody serves in it */
+	if (pod_has_engines(p))
+		look_at_route(s, s->pools[member], p);
 	s->engines[at][slot->engine_count] = m;
 	s->pods[at][slot->engine_count] = p;
 	slot->engines[slot->engine_count++] = e;
@@ -268,7 +329,17 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 		slot->cleared_for = member_of(s, m->cleared_for);
 }
 
-/* Engines of pools that have left the share: nobody moves them any more, and one that does not sleep has its GPU. */
+/* It does not sleep, and nobody moves it any more. */
+static bool has_leaver(const struct stock *s, const struct pod *p)
+{
+	bool is_member = p->pool >= 0 && is_among(s, (size_t)p->pool);
+
+	if (is_member)
+		return pod_has_left_engine(p);
+	return pod_engine_label(p) && p->engine_label != POD_ENGINE_ASLEEP;
+}
+
+/* Engines of pools that have left the share: one that does not sleep has its GPU. */
 static void look_for_leavers(struct stock *s)
 {
 	for (size_t i = 0; i < s->slot_count; i++) {
@@ -276,9 +347,7 @@ static void look_for_leavers(struct stock *s)
 		const struct pod **pods = cluster_node_pods(s->c->cluster, s->nodes[i], s->arena, &count);
 		for (size_t k = 0; k < count; k++) {
 			const struct pod *p = pods[k];
-			bool is_member = p->pool >= 0 && is_among(s, (size_t)p->pool);
-			if (!is_member && pod_label(p, ENGINE_STATE_LABEL) && p->engine_label != POD_ENGINE_ASLEEP &&
-			    stands_there(p) && cluster_shared_gpu(s->c->cluster, p) == s->claims[i])
+			if (has_leaver(s, p) && stands_there(p) && claim_of(s, p) == s->claims[i])
 				s->slots[i].gpu_mib = 0;
 		}
 	}
@@ -301,8 +370,7 @@ static void find_slots(struct stock *s, millis now)
 	s->pods = arena_array(s->arena, const struct pod **, room);
 	for (size_t i = 0; i < s->member_count; i++)
 		for (size_t k = 0; k < counts[i]; k++)
-			if (stands_there(pods[i][k]) &&
-			    is_slot(pods[i][k]->node, cluster_shared_gpu(s->c->cluster, pods[i][k])))
+			if (stands_there(pods[i][k]) && is_slot(pods[i][k]->node, claim_of(s, pods[i][k])))
 				add_engine(s, i, pods[i][k], room, now);
 	for (size_t i = 0; i < s->slot_count; i++)
 		s->slots[i].gpu_mib = gpu_mib(s, i);
@@ -444,33 +512,11 @@ static void carry_out(const struct stock *s, const struct share_plan *plan, mill
 
 /* --- a decision --- */
 
-static struct share_told *find_told(const struct controller *c, const char *share)
-{
-	struct share_told *t = c->slots.told;
-
-	while (t && strcmp(t->share, share) != 0)
-		t = t->next;
-	return t;
-}
-
 struct share_need slots_need(const struct controller *c, const char *share)
 {
 	const struct share_told *t = find_told(c, share);
 
 	return t ? t->need : (struct share_need){ 0 };
-}
-
-static struct share_told *told_of(struct controller *c, const char *share)
-{
-	struct share_told *t = find_told(c, share);
-
-	if (!t) {
-		t = xcalloc(1, sizeof *t);
-		snprintf(t->share, sizeof t->share, "%s", share);
-		t->next = c->slots.told;
-		c->slots.told = t;
-	}
-	return t;
 }
 
 static bool has_orders(const struct share_view *v, const struct share_plan *plan)
@@ -557,6 +603,7 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 	find_slots(&s, now);
 	struct share_told *told = told_of(c, s.key);
 	told->need = need_of(&s, &told->need);
+	told->is_unrouted &= !s.may_act;
 	const struct share_view v = { .now = now,
 				      .slots = s.slots,
 				      .slot_count = s.slot_count,

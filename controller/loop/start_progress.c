@@ -261,7 +261,7 @@ int64_t start_progress_adopt(struct controller *c, const struct node *n, size_t 
 
 	for (size_t i = 0; i < count && !runs_work(c, pool); i++) {
 		size_t before = c->starts.count;
-		if (pods[i]->pool == (int)pool && is_held(c, pool) == pods[i]->is_placeholder)
+		if (pods[i]->pool == (int)pool && !pods[i]->is_beside && is_held(c, pool) == pods[i]->is_placeholder)
 			pod_moved(c, pods[i], clock_now(c->clock));
 		adopted += c->starts.count > before;
 	}

@@ -203,26 +203,28 @@ bool stock_in_flight(const struct controller *c, const struct node *n, struct ar
 	bool is_any = false;
 
 	*count = *age = 0;
-	for (size_t i = 0; i < pod_count; i++) {
-		int64_t running = 1; /* who was never read may work */
-		millis old = 0;
-		if (!is_shared_engine(c, pods[i]))
-			continue;
-		pool_signals_in_flight(c, (size_t)pods[i]->pool, pods[i], a, &running, &old);
-		*count += running;
-		*age = old > *age ? old : *age;
-		is_any = true;
-	}
+	for (size_t i = 0; i < pod_count; i++)
+		for (const struct pod *p = pods[i]; p; p = p->beside) {
+			int64_t running = 1; /* who was never read may work */
+			millis old = 0;
+			if (!is_shared_engine(c, p))
+				continue;
+			pool_signals_in_flight(c, (size_t)p->pool, p, a, &running, &old);
+			*count += running;
+			*age = old > *age ? old : *age;
+			is_any = true;
+		}
 	return is_any;
 }
 
 /* Requests arrive until routes have followed its label, and are seen by the next reading. */
-static bool may_work(const struct controller *c, const struct pod *p, struct arena *a)
+bool stock_engine_serves(const struct controller *c, const struct pod *p)
 {
+	CLEANUP(arena_release) struct arena a = { 0 };
 	size_t pool = (size_t)p->pool;
 	int64_t running = 0;
 	millis age = 0, now = clock_now(c->clock);
-	bool is_known = pool_signals_in_flight(c, pool, p, a, &running, &age);
+	bool is_known = pool_signals_in_flight(c, pool, p, &a, &running, &age);
 
 	if (running > 0)
 		return true;
@@ -241,7 +243,8 @@ bool stock_serves(const struct controller *c, const struct node *n)
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (is_shared_engine(c, pods[i]) && may_work(c, pods[i], &a))
-			return true;
+		for (const struct pod *p = pods[i]; p; p = p->beside)
+			if (is_shared_engine(c, p) && stock_engine_serves(c, p))
+				return true;
 	return false;
 }

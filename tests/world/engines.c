@@ -50,32 +50,67 @@ static void engine_second(struct model_server *e, struct world_app *a)
 	}
 }
 
-/* Of a pod as routes see it: by its label. A request that meets a sleeper would be lost. */
-static bool is_routed(const struct object *p)
+/* Of the app in the pod; NULL: there is none. */
+static struct model_server *engine_of(const struct object *p, const struct world_app *a)
 {
+	const struct world_app *own = pod_app(p);
+
+	return own && own == a ? &pod_life(p)->engine : own && own == a->host ? &pod_life(p)->beside : NULL;
+}
+
+static bool is_in_slice(const struct object *p, const struct world_app *a)
+{
+	char name[80];
+	bool is_in = false;
+
+	snprintf(name, sizeof name, "%s-preheat", a->name);
+	const struct object *slice = apiserver_find(KIND_SLICE, "llm", name);
+	const struct value *ends = slice ? value_at(slice->value, "endpoints") : NULL;
+	for (const struct value *e = ends ? ends->first : NULL; e; e = e->next)
+		is_in |= !strcmp(value_at(e, "addresses")->first->text, value_text(p->value, "status>podIP"));
+	return is_in;
+}
+
+/* Of a pod as routes see it: by its label, or by slices. A request that meets a sleeper would be lost. */
+static bool is_routed(const struct object *p, const struct world_app *a)
+{
+	const struct model_server *e = engine_of(p, a);
+	bool by_slice = a->host || a->is_host;
+
 	if (!pod_life(p)->is_ready || pod_is_going(p) ||
-	    !value_is(p->value, "metadata>labels>preheat.dev/engine-state", "awake"))
+	    !(by_slice ? is_in_slice(p, a) : value_is(p->value, "metadata>labels>preheat.dev/engine-state", "awake")))
 		return false;
-	if (pod_life(p)->engine.sleeps || pod_life(p)->engine.moved)
-		laws_break("no_sleeper_in_routing", "%s is routed to, and sleeps or moves", p->name);
+	if (e->sleeps || e->moved)
+		laws_break("no_sleeper_in_routing", "%s of %s is routed to, and sleeps or moves", p->name, a->name);
 	return true;
 }
 
-static bool is_ready_at(const struct object *p, int level)
+static bool is_ready_at(const struct object *p, const struct world_app *a, int level)
 {
-	if (pod_app(p) && pod_app(p)->is_shared && level == 0 && !is_routed(p))
+	const struct model_server *e = engine_of(p, a);
+
+	if (!e || (a->is_shared && level == 0 && !is_routed(p, a)))
 		return false;
-	return pod_life(p)->is_engine && pod_life(p)->is_ready && !pod_is_going(p) &&
-	       pod_life(p)->engine.sleeps == level;
+	return pod_life(p)->is_engine && pod_life(p)->is_ready && !pod_is_going(p) && e->sleeps == level;
+}
+
+static struct world_app *app_named(const char *name)
+{
+	struct world_app *a = NULL;
+
+	for (size_t i = 0; (a = world_app_at(i)); i++)
+		if (!strcmp(a->name, name))
+			break;
+	return a;
 }
 
 void engines_sleep(const char *app, int64_t count, int level)
 {
+	struct world_app *a = app_named(app);
+
 	for (const struct object *p = apiserver_first(KIND_POD); p && count > 0; p = p->next) {
-		struct world_app *a = pod_app(p);
-		struct model_server *e = &pod_life(p)->engine;
-		if (!a || strcmp(a->name, app) != 0 || !pod_life(p)->is_ready || pod_is_going(p) ||
-		    !level == !e->sleeps)
+		struct model_server *e = engine_of(p, a);
+		if (!e || !pod_life(p)->is_ready || pod_is_going(p) || !level == !e->sleeps)
 			continue;
 		count--;
 		e->sleeps = level;
@@ -93,6 +128,7 @@ static void crash(struct object *pod, struct world_app *a)
 	char at[32];
 
 	a->waiting += life->engine.waiting + life->engine.running;
+	life->beside = (struct model_server){ 0 };
 	life->engine = (struct model_server){ 0 };
 	life->is_ready = false;
 	life->loaded = wire_now() + LOADS;
@@ -114,21 +150,27 @@ void engines_crash(const char *app, int64_t count)
 
 void engines_label(const char *app, int level, const char *state)
 {
+	const struct world_app *a = app_named(app);
+	char own[160] = "metadata>labels>preheat.dev/engine-state";
+
+	if (a->host || a->is_host)
+		snprintf(own, sizeof own, "metadata>labels>engine-state.preheat.dev/%s", app);
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (pod_app(p) && !strcmp(pod_app(p)->name, app) && is_ready_at(p, level)) {
-			value_set(p->value, "metadata>labels>preheat.dev/engine-state", NULL);
+		if (is_ready_at(p, a, level) || (engine_of(p, a) && (a->host || a->is_host))) {
+			value_set(p->value, own, NULL);
 			if (*state)
-				value_set_text(p->value, "metadata>labels>preheat.dev/engine-state", state);
+				value_set_text(p->value, own, state);
 			apiserver_changed(p);
 		}
 }
 
 int64_t engines_count(const char *app, int level)
 {
+	const struct world_app *a = app_named(app);
 	int64_t count = 0;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		count += pod_app(p) && !strcmp(pod_app(p)->name, app) && is_ready_at(p, level);
+		count += is_ready_at(p, a, level);
 	return count;
 }
 
@@ -137,8 +179,8 @@ static struct model_server *least_busy(const struct world_app *a)
 	struct model_server *best = NULL;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		struct model_server *e = &pod_life(p)->engine;
-		if (pod_app(p) == a && is_ready_at(p, 0) && e->waiting < SERVER_WAITING &&
+		struct model_server *e = engine_of(p, a);
+		if (e && is_ready_at(p, a, 0) && e->waiting < SERVER_WAITING &&
 		    (!best || e->running + e->waiting < best->running + best->waiting))
 			best = e;
 	}
@@ -159,13 +201,16 @@ static void dispatch(struct world_app *a)
 static void traffic_second(struct world_app *a)
 {
 	double left = a->rate;
+	struct model_server *e;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (pod_app(p) == a) {
-			engine_second(&pod_life(p)->engine, a);
+		if ((e = engine_of(p, a))) {
+			engine_second(e, a);
+			if (a->host || a->is_host)
+				is_routed(p, a); /* a law, also while nobody asks */
 			if (pod_is_going(p)) {
-				a->waiting += pod_life(p)->engine.waiting;
-				pod_life(p)->engine.waiting = 0;
+				a->waiting += e->waiting;
+				e->waiting = 0;
 			}
 		}
 	/* a Poisson number, in parts small enough for the product of uniforms */
@@ -184,10 +229,11 @@ static void traffic_second(struct world_app *a)
 static void look_at_load(struct world_app *a)
 {
 	int64_t load = a->waiting;
+	const struct model_server *e;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (pod_app(p) == a)
-			load += pod_life(p)->engine.running + pod_life(p)->engine.waiting;
+		if ((e = engine_of(p, a)))
+			load += e->running + e->waiting;
 	a->loads[wire_now() / SECOND % LOAD_SECONDS] = load;
 }
 
@@ -277,10 +323,11 @@ static void distort(const struct world_app *a, const struct pod_life *life, stru
 	}
 }
 
-static void answer_page(struct wire_call *c, const struct world_app *a, struct pod_life *life)
+static void answer_page(struct wire_call *c, const struct world_app *a, struct pod_life *life,
+			const struct model_server *engine)
 {
 	struct buf page = { .cap = (size_t)64 << 20 };
-	struct model_server shown = life->engine;
+	struct model_server shown = *engine;
 
 	distort(a, life, &shown);
 	if (a->lie == LIE_NAN || a->lie == LIE_NEGATIVE || a->lie == LIE_ENDLESS)
@@ -290,7 +337,7 @@ static void answer_page(struct wire_call *c, const struct world_app *a, struct p
 	else
 		write_page(&shown, &page);
 	if (a->lie == LIE_NONE)
-		life->page_before = life->engine;
+		life->page_before = *engine;
 	wire_answer(c, 200, NULL, page.text);
 	buf_release(&page);
 }
@@ -305,30 +352,37 @@ static bool are_on_one_gpu(const struct object *a, const struct object *b)
 	return !strcmp(pod_node(a), pod_node(b)) && (!x || !y || value_equal(x, y));
 }
 
-/* Nothing else on the GPU is awake, or on its way there or back. */
-static void check_gpu(const struct object *pod, const char *path)
+static void check_beside(const struct object *pod, const char *path, const struct object *p,
+			 const struct model_server *e)
 {
 	bool is_wake = strncmp(path, "/sleep", 6) != 0 && strncmp(path, "/release", 8) != 0;
 
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		const struct model_server *e = &pod_life(p)->engine;
-		if (p == pod || !are_on_one_gpu(p, pod) || !pod_app(p) || !pod_app(p)->is_shared || !pod_life(p)->is_up)
-			continue;
-		if (e->moved)
-			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);
-		else if (is_wake && (!e->sleeps || e->has_room))
-			laws_break("one_awake", "%s is woken beside %s", pod->name, p->name);
+	if (e->moved)
+		laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);
+	else if (is_wake && (!e->sleeps || e->has_room) && !pod_app(pod)->are_two_awake)
+		laws_break("one_awake", "%s is woken beside %s", pod->name, p->name);
+}
+
+/* Nothing else on the GPU is awake, or on its way there or back. */
+static void check_gpu(const struct object *pod, const struct world_app *a, const char *path)
+{
+	if (a->host || a->is_host) {
+		check_beside(pod, path, pod, a->host ? &pod_life(pod)->engine : &pod_life(pod)->beside);
+		return;
 	}
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (p != pod && are_on_one_gpu(p, pod) && pod_app(p) && pod_app(p)->is_shared && pod_life(p)->is_up)
+			check_beside(pod, path, p, &pod_life(p)->engine);
 }
 
 static void move_engine(struct wire_call *c, struct object *pod, struct world_app *a, int level)
 {
-	struct model_server *e = &pod_life(pod)->engine;
+	struct model_server *e = engine_of(pod, a);
 
 	if (engine_called)
 		engine_called(c->path);
-	laws_note("%s: %s", pod->name, c->path);
-	check_gpu(pod, c->path);
+	laws_note("%s: %s: %s", pod->name, a->name, c->path);
+	check_gpu(pod, a, c->path);
 	if (!level && e->sleeps == 2 && !e->has_weights)
 		laws_break("nothing_serves_without_weights", "%s is woken, and was not told to load them", pod->name);
 	if (level && (e->running || e->waiting))
@@ -350,14 +404,14 @@ static void move_engine(struct wire_call *c, struct object *pod, struct world_ap
 }
 
 /* A part of a wake from level 2. */
-static void wake_part(struct wire_call *c, struct object *pod)
+static void wake_part(struct wire_call *c, struct object *pod, const struct world_app *a)
 {
-	struct model_server *e = &pod_life(pod)->engine;
+	struct model_server *e = engine_of(pod, a);
 
 	if (engine_called)
 		engine_called(c->path);
 	laws_note("%s: %s", pod->name, c->path);
-	check_gpu(pod, c->path);
+	check_gpu(pod, a, c->path);
 	if (!strcmp(c->path, "/wake_up?tags=weights"))
 		e->has_room = true;
 	else if (!strcmp(c->path, "/collective_rpc"))
@@ -389,7 +443,7 @@ static void answer_sglang(struct wire_call *c, struct object *pod, struct world_
 
 static void answer_engine(struct wire_call *c, struct object *pod, struct world_app *a)
 {
-	struct model_server *e = &pod_life(pod)->engine;
+	struct model_server *e = engine_of(pod, a);
 
 	if (a->is_sglang)
 		answer_sglang(c, pod, a);
@@ -401,7 +455,7 @@ static void answer_engine(struct wire_call *c, struct object *pod, struct world_
 		move_engine(c, pod, a, 0);
 	else if (!strcmp(c->path, "/wake_up?tags=weights") || !strcmp(c->path, "/collective_rpc") ||
 		 !strcmp(c->path, "/reset_prefix_cache"))
-		wake_part(c, pod);
+		wake_part(c, pod, a);
 	else if (!strcmp(c->path, "/v1/models"))
 		wire_answer(c, 200, NULL, "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}");
 	else if (!strcmp(c->path, "/v1/completions") && !e->sleeps)
@@ -410,25 +464,37 @@ static void answer_engine(struct wire_call *c, struct object *pod, struct world_
 		wire_answer(c, 500, NULL, "");
 }
 
+/* What answers there in the pod; NULL: nothing. */
+static struct world_app *app_on(const struct object *p, const char *port)
+{
+	struct world_app *own = pod_app(p), *a = own;
+
+	for (size_t i = 0; own && !strcmp(port, "8001") && (a = world_app_at(i)); i++)
+		if (a->host == own)
+			break;
+	return a;
+}
+
 /* "http://10.0.0.7:8000" */
 static void serve_pod(struct wire_call *c)
 {
 	char ip[32];
 
-	snprintf(ip, sizeof ip, "%.*s", (int)strcspn(c->host + 7, ":"), c->host + 7);
+	size_t len = strcspn(c->host + 7, ":");
+	snprintf(ip, sizeof ip, "%.*s", (int)len, c->host + 7);
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		struct world_app *a = pod_app(p);
+		struct world_app *a = app_on(p, c->host[7 + len] ? c->host + 8 + len : "");
 		if (!value_is(p->value, "status>podIP", ip) || !a)
 			continue;
 		if (a->is_mute || !pod_life(p)->is_up || value_is(p->value, "metadata>labels>tells", "no")) {
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
-		engine_second(&pod_life(p)->engine, a);
+		engine_second(engine_of(p, a), a);
 		if (strcmp(c->path, "/metrics") != 0 && a->is_shared)
 			answer_engine(c, p, a);
 		else
-			answer_page(c, a, pod_life(p));
+			answer_page(c, a, pod_life(p), engine_of(p, a));
 		return;
 	}
 	wire_cut(c);

@@ -12,7 +12,8 @@ enum { SERVICES = 16, LAG_MOST = 3 };
 struct service {
 	const char *app;
 	bool is_shared, leads;
-	millis late; /* its slice is of so long ago */
+	bool is_route; /* it has no selector: who writes its slices leads it */
+	millis late;   /* its slice is of so long ago */
 	millis changed_at;
 	bool has_changed, sees, saw; /* somebody serves: as it is, as the slice says */
 	int64_t waiting;
@@ -47,12 +48,17 @@ void world_service(const char *app)
 {
 	const struct world_app *a = app_named(app);
 
-	all.items[all.count++] = (struct service){ .app = a->name, .is_shared = a->is_shared };
+	bool is_route = a->host || a->is_host;
+
+	all.items[all.count++] = (struct service){ .app = a->name, .is_shared = a->is_shared, .is_route = is_route };
 	apiserver_create(
 		KIND_SERVICE,
-		value_of("{'metadata':{'name':'%s','namespace':'llm'},'spec':{'clusterIP':'10.96.0.9','ports':["
-			 "{'name':'http','protocol':'TCP','port':80,'targetPort':8000}]}}",
-			 app));
+		value_of("{'metadata':{'name':'%s','namespace':'llm'},'spec':{%s%s%s'clusterIP':'10.96.0.9','ports':["
+			 "{'name':'http','protocol':'TCP','port':80,'targetPort':%d}]}}",
+			 app, is_route ? "" : "'selector':{'app':'", is_route ? "" : app, is_route ? "" : "'},",
+			 a->host ? 8001 : 8000));
+	if (is_route)
+		return;
 	apiserver_create(KIND_SLICE, value_of("{'metadata':{'name':'%s-x7k2p','namespace':'llm','labels':{"
 					      "'kubernetes.io/service-name':'%s'}},'endpoints':[]}",
 					      app, app));
@@ -79,8 +85,20 @@ bool world_service_is_held(const char *app)
 	return apiserver_find(KIND_SLICE, "llm", name);
 }
 
+/* Its only slice has an endpoint. */
+static bool route_leads(const struct service *s)
+{
+	char name[80];
+
+	snprintf(name, sizeof name, "%s-preheat", s->app);
+	const struct object *slice = apiserver_find(KIND_SLICE, "llm", name);
+	return slice && value_at(slice->value, "endpoints") && value_at(slice->value, "endpoints")->first;
+}
+
 static bool is_served(const struct service *s)
 {
+	if (s->is_route)
+		return route_leads(s);
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		const struct pod_life *life = p->extra;
 		if (value_is(p->value, "metadata>labels>app", s->app) && life->is_ready && !pod_is_going(p) &&
@@ -95,6 +113,8 @@ static void slice_second(struct service *s)
 {
 	bool sees = is_served(s);
 
+	if (s->is_route)
+		return;
 	if (sees != s->sees) {
 		s->sees = sees;
 		s->has_changed = true;

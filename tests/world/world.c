@@ -187,6 +187,15 @@ struct world_app *world_shared_app(const char *name, const char *nodes, int64_t 
 	return a;
 }
 
+struct world_app *world_app_beside(const char *name, struct world_app *host)
+{
+	struct world_app *a = world_shared_app(name, "nowhere", 0);
+
+	a->host = host;
+	host->is_host = true;
+	return a;
+}
+
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max, int64_t initial)
 {
 	return cloud_add(&(struct cloud_group){ .name = name,
@@ -295,7 +304,8 @@ static void forget_pods(const char *node)
 static void look_at_engines(const char *node)
 {
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (!strcmp(pod_node(p), node) && pod_app(p) && pod_app(p)->is_shared && pod_life(p)->engine.running)
+		if (!strcmp(pod_node(p), node) && pod_app(p) && pod_app(p)->is_shared &&
+		    (pod_life(p)->engine.running || pod_life(p)->beside.running))
 			laws_break("no_request_ends_with_a_slot", "%s works, and its machine is ended", p->name);
 }
 
@@ -839,7 +849,8 @@ static bool has_ended(struct object *pod)
 	}
 	if (pod_app(pod) && pod_app(pod)->holds_pods)
 		return false;
-	return (!life->engine.running && wire_now() - (life->ends - 600 * SECOND) >= 3 * SECOND) ||
+	return (!life->engine.running && !life->beside.running &&
+		wire_now() - (life->ends - 600 * SECOND) >= 3 * SECOND) ||
 	       wire_now() >= life->ends;
 }
 

@@ -20,6 +20,7 @@ struct pod_life {
 	millis ready_since, ends; /* ends: when it is gone; 0: it was not told to go */
 	int ip;
 	struct model_server engine, page_before; /* before: as its page said when it was last true */
+	struct model_server beside;		 /* of the app that has its engines in these pods, too */
 };
 
 /* Of a node; beside its object. What its disk holds of images goes with the node. */
@@ -74,6 +75,9 @@ struct world_app {
 	bool has_claims;	 /* its pods claim a GPU each, with those of other apps: several may be on a node */
 	bool has_no_completions; /* it embeds: there is no such endpoint */
 	bool is_sglang; /* its engines do not tell that they sleep, and crash where they are told what is so already */
+	struct world_app *host; /* its engines are beside this one's, in the same pods; NULL: it has pods itself */
+	bool is_host;		/* of such an app */
+	bool are_two_awake;	/* its GPUs hold that */
 	millis sleep_ms, wake_ms;
 	int wakes_fail, wakes_hang; /* so many of the next */
 };
@@ -86,6 +90,8 @@ struct world_app *world_app_at(size_t i); /* NULL beyond the last */
 /* One whose engines share the nodes with that label: one on each, as their Deployment's template has them, asleep or
  * awake by the label that their pods begin with. */
 struct world_app *world_shared_app(const char *name, const char *nodes, int64_t replicas);
+/* One whose engines are in the pods of another, on port 8001. Both are routed to by slices. */
+struct world_app *world_app_beside(const char *name, struct world_app *host);
 /* A Job of pods. */
 struct world_job {
 	const char *name, *pool;

@@ -1,0 +1,334 @@
+/* Pods with an engine of each of two models, on ports of their own: the pod is a slot, and slices say who serves. */
+#include "base/buf.h"
+#include "state/share_record.h"
+#include "tests/world/lawful.h"
+#include "tests/world/replays.h"
+#include "tests/world/services.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+	struct buf manifest;
+	struct replica_settings settings;
+	struct world_app *apps[2];
+	int slots;
+} all;
+
+static const char *const names[] = { "m0", "m1" };
+
+static void write_pool(int model, const char *mode, const char *memory)
+{
+	buf_printf(&all.manifest,
+		   "apiVersion: preheat.dev/v1alpha1\n"
+		   "kind: WarmPool\n"
+		   "metadata: { name: %s, namespace: llm }\n"
+		   "spec:\n"
+		   "  mode: %s\n"
+		   "  share: { name: small, wakeWithin: 30s%s }\n"
+		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
+		   "  workload: { selector: { matchLabels: { app: m0 } }, gpusPerReplica: 1, maxSequences: 8 }\n"
+		   "  nodeGroups:\n"
+		   "    - { name: shared, provider: simulated, simulated: { endpoint: \"http://cloud.world\" },\n"
+		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 12,\n"
+		   "        pricePerHour: 1.21, min: 0, max: 8 }\n"
+		   "  signals: { engine: vllm, scrape: { port: %d, path: /metrics, interval: 5s },\n"
+		   "      queue: { activator: { service: %s } } }\n"
+		   "---\n",
+		   names[model], mode, memory, 8000 + model, names[model]);
+}
+
+static bool are_up(void)
+{
+	return world_ready("m0") == all.slots;
+}
+
+/* All engines sleep, on one node of many GPUs. */
+static void begin(int slots, uint64_t seed, const char *memory)
+{
+	world_begin(seed);
+	memset(&all, 0, sizeof all);
+	all.slots = slots;
+	world_group("shared", "shared", 12, 0, 8, 1);
+	all.apps[0] = world_shared_app("m0", "shared", slots);
+	all.apps[0]->has_claims = true; /* several on a node */
+	all.apps[1] = world_app_beside("m1", all.apps[0]);
+	for (int i = 0; i < 2; i++) {
+		all.apps[i]->service_s = 2;
+		write_pool(i, "act", memory);
+		world_service(names[i]);
+	}
+	all.settings.manifest = all.manifest.text;
+	until(are_up, HOUR, "the engines do not start");
+	for (int i = 0; i < 2; i++) {
+		engines_label(names[i], 0, "asleep");
+		engines_sleep(names[i], slots, 1);
+	}
+}
+
+static int end(void **state)
+{
+	buf_release(&all.manifest);
+	return tear_down(state);
+}
+
+static int64_t served(int model)
+{
+	return all.apps[model]->requests - all.apps[model]->waiting;
+}
+
+static bool first_is_served(void)
+{
+	return served(0) > 10;
+}
+
+static bool second_is_served(void)
+{
+	return served(1) > 10;
+}
+
+static bool both_are_held(void)
+{
+	return world_service_is_held("m0") && world_service_is_held("m1");
+}
+
+static bool leads_to(int model, const char *ip)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "%s-preheat", names[model]);
+	const struct object *slice = apiserver_find(KIND_SLICE, "llm", name);
+	const struct value *ends = slice ? value_at(slice->value, "endpoints") : NULL;
+	for (const struct value *e = ends ? ends->first : NULL; e; e = e->next)
+		if (!strcmp(value_at(e, "addresses")->first->text, ip))
+			return true;
+	return false;
+}
+
+static int64_t open_moves(void)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct engine_move_record *rows;
+	struct error e = { 0 };
+	size_t count = 0;
+	struct history *h = history_open(replica_history(0), &e);
+
+	if (!h || !engine_move_open(h, &a, &rows, &count, &e))
+		fail_msg("%s", e.message);
+	history_close(h);
+	return (int64_t)count;
+}
+
+/* One pod, two models: whoever is asked wakes, the other makes room, and the Service of each leads to its engine while
+ * that is awake, and else to us. */
+static void whoever_is_asked_wakes(void **state)
+{
+	(void)state;
+	begin(1, 1, "");
+	replica_start(0, &all.settings);
+	until(both_are_held, MINUTE, "the doors do not open");
+	world_service_leads("m0");
+	world_service_leads("m1");
+	const struct object *pod = apiserver_first(KIND_POD);
+	char ip[32];
+	snprintf(ip, sizeof ip, "%s", value_text(pod->value, "status>podIP"));
+	for (int round = 0; round < 4; round++) {
+		all.apps[0]->rate = 1;
+		until(first_is_served, MINUTE, "nobody wakes the first");
+		run(MINUTE);
+		assert_true(leads_to(0, ip) && !leads_to(1, ip));
+		assert_true(value_is(pod->value, "metadata>labels>engine-state.preheat.dev/m0", "awake"));
+		assert_true(value_is(pod->value, "metadata>labels>engine-state.preheat.dev/m1", "asleep"));
+		all.apps[0]->rate = 0;
+		run(10 * SECOND);
+		all.apps[1]->rate = 1;
+		until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+		all.apps[1]->rate = 0;
+		run(MINUTE);
+		assert_true(leads_to(1, ip) && !leads_to(0, ip));
+		all.apps[0]->requests = all.apps[1]->requests = 0;
+	}
+	replica_stop(0);
+	assert_true(leads_to(1, ip)); /* it serves without us */
+	assert_int_equal(open_moves(), 0);
+	assert_replays(replica_history(0));
+}
+
+/* Each pod is a slot, on one node: both models are served at once. */
+static void pods_are_slots(void **state)
+{
+	(void)state;
+	begin(2, 2, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = all.apps[1]->rate = 1;
+	run(10 * MINUTE);
+	assert_true(served(0) > 500 && served(1) > 500);
+	assert_int_equal(engines_count("m0", 0), 1);
+	assert_int_equal(engines_count("m1", 0), 1);
+	replica_stop(0);
+}
+
+static bool second_is_broken(void)
+{
+	return world_event_told("EngineBroken");
+}
+
+/* Both fit the GPUs of their pod. Where one does not wake, the pod is restarted once the other serves nobody. */
+static void a_pod_is_mended_once_nobody_serves_in_it(void **state)
+{
+	(void)state;
+	begin(1, 3, ", engineMemoryGiB: 10, sleepingMemoryGiB: 1");
+	all.apps[0]->are_two_awake = true;
+	struct object *node = apiserver_first(KIND_NODE);
+	value_set_text(node->value, "metadata>labels>nvidia.com/gpu.memory", "24576");
+	apiserver_changed(node);
+	char pod[64];
+	snprintf(pod, sizeof pod, "%s", apiserver_first(KIND_POD)->name);
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	all.apps[1]->wakes_fail = 1;
+	all.apps[1]->rate = 1;
+	until(second_is_broken, 2 * MINUTE, "the second wakes");
+	run(10 * MINUTE);
+	assert_true(apiserver_find(KIND_POD, "llm", pod)); /* the first works there all the while */
+	assert_true(served(0) > 500);
+	all.apps[0]->rate = 0;
+	until(second_is_served, HOUR, "the pod is not mended");
+	assert_null(apiserver_find(KIND_POD, "llm", pod));
+	replica_stop(0);
+}
+
+/* Requests go where the slice leads: an engine that it could not be told of stays awake. */
+static void nobody_sleeps_where_the_slice_leads(void **state)
+{
+	(void)state;
+	begin(1, 5, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	run(MINUTE);
+	apiserver_faults()->refuses_slices = true;
+	all.apps[0]->rate = 0;
+	run(MINUTE);
+	all.apps[1]->rate = 1;
+	run(10 * MINUTE); /* a law holds: no_sleeper_in_routing */
+	assert_int_equal(served(1), 0);
+	apiserver_faults()->refuses_slices = false;
+	until(second_is_served, 5 * MINUTE, "nobody wakes the second");
+	replica_stop(0);
+}
+
+/* Whoever no longer acts leaves the way to an engine that serves, and takes away the one to itself. */
+static void a_route_outlives_its_pool(void **state)
+{
+	char ip[32];
+
+	(void)state;
+	begin(1, 6, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	run(MINUTE);
+	replica_stop(0);
+	buf_clear(&all.manifest);
+	for (int i = 0; i < 2; i++)
+		write_pool(i, "paused", "");
+	all.settings.manifest = all.manifest.text;
+	snprintf(ip, sizeof ip, "%s", value_text(apiserver_first(KIND_POD)->value, "status>podIP"));
+	laws_stand_still(false);
+	replica_start(0, &all.settings);
+	run(5 * MINUTE);
+	assert_true(leads_to(0, ip));
+	assert_false(world_service_is_held("m1"));
+	assert_true(served(0) > 300);
+	replica_stop(0);
+}
+
+/* The cluster would send requests to sleepers: nobody is moved. */
+static void a_service_with_a_selector_is_refused(void **state)
+{
+	(void)state;
+	begin(1, 4, "");
+	struct object *service = apiserver_find(KIND_SERVICE, "llm", "m1");
+	value_set_text(service->value, "spec>selector>app", "m0");
+	apiserver_changed(service);
+	laws_stand_still(false);
+	replica_start(0, &all.settings);
+	all.apps[0]->rate = 1;
+	run(5 * MINUTE);
+	assert_int_equal(served(0), 0);
+	assert_true(world_event_told("EngineNotRouted"));
+	replica_stop(0);
+	assert_int_equal(open_moves(), 0);
+}
+
+/* --- killed at any step --- */
+
+static int steps, dies_at;
+
+static void step(void)
+{
+	if (++steps == dies_at)
+		replica_die(0);
+}
+
+static void on_engine_call(const char *path)
+{
+	(void)path;
+	step();
+}
+
+static void on_write(const struct apiserver_write *w)
+{
+	if (!strcmp(w->resource, "pods") || !strcmp(w->resource, "endpointslices"))
+		step();
+}
+
+static void killed_between_any_two_steps(void **state)
+{
+	enum { STEPS = 30 };
+
+	for (dies_at = 1; dies_at <= STEPS; dies_at++) {
+		begin(1, (uint64_t)dies_at, "");
+		steps = 0;
+		engines_on_call(on_engine_call);
+		apiserver_on_write(on_write);
+		replica_start(0, &all.settings);
+		run(30 * SECOND);
+		all.apps[0]->rate = 1;
+		for (int i = 0; i < 300; i++) {
+			run(SECOND);
+			if (i == 60) {
+				all.apps[0]->rate = 0;
+				all.apps[1]->rate = 1;
+			}
+			if (!replica_is_up(0))
+				replica_start(0, &all.settings);
+		}
+		assert_true(steps > dies_at);
+		assert_true(served(0) > 10 && served(1) > 10);
+		replica_stop(0);
+		assert_int_equal(open_moves(), 0);
+		if (dies_at < STEPS)
+			end(state);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(whoever_is_asked_wakes, end),
+		cmocka_unit_test_teardown(pods_are_slots, end),
+		cmocka_unit_test_teardown(a_pod_is_mended_once_nobody_serves_in_it, end),
+		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
+		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
+		cmocka_unit_test_teardown(a_service_with_a_selector_is_refused, end),
+		cmocka_unit_test_teardown(killed_between_any_two_steps, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
