@@ -4,6 +4,7 @@
 #include "controller/contract/rule_runner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char flag[] = "--enable-sleep-mode", mode[] = "VLLM_SERVER_DEV_MODE";
@@ -169,6 +170,138 @@ static void rule_share_flags(struct check_run *c, const struct workload *w)
 			"it serves pool %s of share %s, and no container of it has %s", p->name, p->share, flag);
 }
 
+/* --- engines of several pools in one pod --- */
+
+static bool selects(const struct contract *c, size_t pool, const struct workload *w)
+{
+	const struct schema_labels *selector = &c->manifest->pools[pool].spec.workload.selector.match_labels;
+
+	return selector->count && same_namespace(&c->pools[pool], &w->object) && labels_match(selector, &w->labels);
+}
+
+static int64_t port_of(const struct contract *c, size_t pool)
+{
+	return c->manifest->pools[pool].spec.signals.scrape.port;
+}
+
+static bool has_port(const struct container *k, int64_t port)
+{
+	const struct yaml_node *ports = yaml_child(k->at, "ports");
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, port);
+	for (const struct yaml_node *n = ports && ports->kind == YAML_LIST ? ports->first : NULL; n; n = n->next) {
+		const struct yaml_node *own = yaml_child(n, "containerPort");
+		if (own && own->kind == YAML_SCALAR && !strcmp(own->text, text))
+			return true;
+	}
+	return false;
+}
+
+static const struct container *container_on(const struct workload *w, int64_t port)
+{
+	for (size_t i = 0; i < w->container_count; i++)
+		if (has_port(&w->containers[i], port))
+			return &w->containers[i];
+	return NULL;
+}
+
+/* That has the Service with a selector; NULL: none was read. */
+static const struct choice *route_named(const struct contract *c, size_t pool, const char *service)
+{
+	for (size_t i = 0; i < c->route_count; i++)
+		if (!strcmp(c->routes[i].object.ref.kind, "Service") &&
+		    !strcmp(c->routes[i].object.ref.name, service) &&
+		    same_namespace(&c->routes[i].object, &c->pools[pool]) && c->routes[i].selector.count)
+			return &c->routes[i];
+	return NULL;
+}
+
+static void check_route(struct check_run *c, size_t pool, const struct workload *w)
+{
+	const char *name = c->contract->manifest->fleet.pools[pool].name;
+	const char *service = c->contract->manifest->pools[pool].spec.signals.queue.activator.service;
+	const struct choice *route = service ? route_named(c->contract, pool, service) : NULL;
+
+	if (!service)
+		violate(c,
+			&(struct breach){ &w->object, NULL,
+					  "name a Service without selector in its signals.queue.activator" },
+			"pool %s has an engine beside others in its pods, and nothing leads requests to it alone",
+			name);
+	else if (route)
+		violate(c,
+			&(struct breach){ &route->object, route->at,
+					  "delete its selector: Preheat writes its EndpointSlice" },
+			"it sends requests of pool %s to pods of %s where that engine may sleep beside others", name,
+			w->object.ref.name);
+}
+
+static void check_engine(struct check_run *c, size_t pool, const struct workload *w)
+{
+	const struct pool_spec *p = &c->contract->manifest->fleet.pools[pool];
+	int64_t port = port_of(c->contract, pool);
+	const struct container *k = container_on(w, port);
+
+	if (!k)
+		violate(c, &(struct breach){ &w->object, NULL, NULL },
+			"pool %s has its engine on port %" PRId64 ", and no container has that containerPort", p->name,
+			port);
+	else if (c->contract->manifest->pools[pool].spec.signals.engine == SOURCE_VLLM && !can_sleep(k))
+		violate(c, &(struct breach){ &w->object, k->at, say(c, "add %s to its arguments", flag) },
+			"container %s is the engine of pool %s, and has no %s", k->name, p->name, flag);
+	check_route(c, pool, w);
+}
+
+/* The first that has this one's port among those before it that select the pods; `pool`: none has. */
+static size_t first_on_port(const struct contract *c, size_t pool, const struct workload *w)
+{
+	size_t i = 0;
+
+	while (i < pool &&
+	       !(selects(c, i, w) && pools_share(&c->manifest->fleet.pools[i], &c->manifest->fleet.pools[pool]) &&
+		 port_of(c, i) == port_of(c, pool)))
+		i++;
+	return i;
+}
+
+static void rule_share_engines(struct check_run *c, const struct workload *w)
+{
+	const struct manifest *m = c->contract->manifest;
+	size_t first = (size_t)w->pool, others = 0;
+
+	for (size_t i = first + 1; i < m->fleet.pool_count; i++) {
+		if (!selects(c->contract, i, w) || m->fleet.pools[i].class == CLASS_ANY)
+			continue;
+		bool is_of_share = pools_share(&m->fleet.pools[first], &m->fleet.pools[i]);
+		size_t same = is_of_share ? first_on_port(c->contract, i, w) : i;
+		if (!is_of_share)
+			violate(c,
+				&(struct breach){ &w->object, NULL,
+						  "let each pool select pods of its own, or give both one spec.share "
+						  "and their engines a port each" },
+				"pools %s and %s both select these pods, which are counted for %s alone",
+				m->fleet.pools[first].name, m->fleet.pools[i].name, m->fleet.pools[first].name);
+		else if (same != i)
+			violate(c,
+				&(struct breach){ &w->object, NULL,
+						  "give each pool the port of its engine in signals.scrape.port" },
+				"pools %s and %s of share %s both have their engine on port %" PRId64 " of these pods",
+				m->fleet.pools[same].name, m->fleet.pools[i].name, m->fleet.pools[i].share,
+				port_of(c->contract, i));
+		else
+			check_engine(c, i, w);
+		others += is_of_share && same == i;
+	}
+	if (others)
+		check_engine(c, first, w);
+}
+
+static bool is_in_pool(const struct contract *c, const struct workload *w)
+{
+	return pool_of(c, w) && is_selected(c, w);
+}
+
 /* GPU memory of an engine of the pool, awake beside all others of its share. */
 static int64_t gib_beside_others(const struct fleet_spec *fleet, const struct pool_spec *pool)
 {
@@ -246,6 +379,11 @@ static const struct contract_rule rules[] = {
 	  "Pools with spec.share have their engines put to sleep and woken: one that cannot sleep keeps the GPU of the others.",
 	  "add --enable-sleep-mode to its arguments and VLLM_SERVER_DEV_MODE=1 to its environment, or take the pool out of the share",
 	  false, is_in_share, rule_share_flags, NULL },
+	{ "share-engines", CONTRACT_ERROR, SERVE,
+	  "Pods of several pools have an engine of each",
+	  "Pools of one share may have an engine each in the same pods, on a port of its own. Otherwise a pod is of one pool, and "
+	  "the others never see it.",
+	  "declare the port of each engine as a containerPort of its container", false, is_in_pool, rule_share_engines, NULL },
 	{ "share-memory", CONTRACT_ERROR, "WarmPool",
 	  "An engine of a share fits the GPU beside those that sleep",
 	  "An engine that sleeps keeps some GPU memory, its context and graphs. What is left must hold one that is awake.",

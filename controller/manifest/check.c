@@ -540,7 +540,7 @@ static size_t first_alike(struct alike *x, size_t pool, const char *text)
 /* What must be one pool's alone. */
 struct claims {
 	struct arena *arena;
-	struct alike names, targets, services;
+	struct alike names, targets, services, engines;
 };
 
 static void check_name(struct draft *d, size_t pool, struct claims *c)
@@ -611,6 +611,49 @@ static void check_activator(struct draft *d, size_t pool, struct claims *c)
 			"give each pool a Service: requests that are held are one pool's");
 }
 
+static int by_label_key(const void *left, const void *right)
+{
+	const struct schema_label *a = left, *b = right;
+
+	return strcmp(a->key, b->key);
+}
+
+/* The pods that it selects, and the port in them. */
+static void write_engines(const struct spec_text *s, struct arena *a, struct buf *out)
+{
+	const struct schema_labels *from = &s->workload.selector.match_labels;
+	struct schema_label *labels = arena_array(a, struct schema_label, from->count);
+
+	memcpy(labels, from->items, from->count * sizeof *labels);
+	qsort(labels, from->count, sizeof *labels, by_label_key);
+	buf_printf(out, "%s:%lld", s->share.name, (long long)s->signals.scrape.port);
+	for (size_t i = 0; i < from->count; i++)
+		buf_printf(out, ",%s=%s", labels[i].key, labels[i].value);
+}
+
+/* Pools of a share may have an engine each in the same pods: on one port there is one engine. */
+static void check_engine(struct draft *d, size_t pool, struct claims *c)
+{
+	const struct spec_text *s = draft_spec(d, pool);
+	CLEANUP(buf_release) struct buf engines = { 0 };
+
+	if (!s->share.name || !s->workload.selector.match_labels.count)
+		return;
+	write_engines(s, c->arena, &engines);
+	size_t first = first_alike(&c->engines, pool, in_space(d, pool, "engines", engines.text, c->arena));
+	if (first == pool)
+		return;
+	bool has_port = yaml_child(s->signals.scrape.node, "port");
+	const struct yaml_node *at = draft_spec(d, first)->share.node;
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_printf(&allowed,
+		   "signals.scrape.port of its own; a pool of the share selects the same pods and has this one at "
+		   "%s:%zu:%zu",
+		   at->file, at->line, at->column);
+	schema_find_key(d->findings, has_port ? s->signals.scrape.node : s->share.node, has_port ? "port" : "name",
+			NULL, allowed.text, "give each pool the port of its engine, or select pods of its own");
+}
+
 /* A pod of no pool must be one pool's: whose it were is not to be guessed. */
 static void check_only_any(struct draft *d, size_t pool)
 {
@@ -629,7 +672,7 @@ static void check_only_any(struct draft *d, size_t pool)
 
 static void check_pools(struct draft *d, struct arena *a)
 {
-	struct claims c = { a, alike_make(d, a), alike_make(d, a), alike_make(d, a) };
+	struct claims c = { a, alike_make(d, a), alike_make(d, a), alike_make(d, a), alike_make(d, a) };
 
 	for (size_t i = 0; i < d->pool_count; i++) {
 		if (!d->pools[i].is_sound) {
@@ -640,6 +683,7 @@ static void check_pools(struct draft *d, struct arena *a)
 		check_only_any(d, i);
 		check_target(d, i, &c);
 		check_activator(d, i, &c);
+		check_engine(d, i, &c);
 	}
 }
 

@@ -91,6 +91,10 @@ static void shared_groups(void **state)
 	EXPECT_EACH(cases);
 }
 
+#define ONE_OF(labels, port)                                                            \
+	"  share: { name: s }\n  workload: { selector: { matchLabels: " labels " } }\n" \
+	"  signals: { scrape: { port: " port " } }\n"
+
 static void shares(void **state)
 {
 	static const struct mistake cases[] = {
@@ -104,6 +108,8 @@ static void shares(void **state)
 		  "spec.share.sleepingMemoryGiB", "at most engineMemoryGiB, which is 1" },
 		{ BOTH "  share: { name: s }\n  workload: { scaleTargetRef: { name: d } }\n", 8, 31,
 		  "spec.workload.scaleTargetRef", "the engines of a share stay as they were deployed" },
+		{ BOTH ONE_OF("{ app: x, gpu: z }", "8000") NEXT_POOL GROUP ONE_OF("{ gpu: z, app: x }", "8000"), 19,
+		  30, "spec.signals.scrape.port", "selects the same pods and has this one at pool.yaml:7:10" },
 	};
 
 	(void)state;
