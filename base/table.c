@@ -105,6 +105,23 @@ void table_dollars(struct table *t, double dollars)
 	table_value(t, human_dollars(dollars).text, raw);
 }
 
+void table_shown(struct table *t, const char *shown)
+{
+	add(t, CELL_ABSENT, shown, "");
+}
+
+void table_spent(struct table *t, double amount, bool is_unpriced)
+{
+	CLEANUP(buf_release) struct buf shown = { 0 };
+
+	if (!is_unpriced) {
+		table_dollars(t, amount);
+		return;
+	}
+	buf_printf(&shown, "%s h", human_decimal(amount, 1).text);
+	table_shown(t, shown.text);
+}
+
 void table_absent(struct table *t)
 {
 	add(t, CELL_ABSENT, "-", "");

@@ -33,6 +33,10 @@ void table_value(struct table *t, const char *shown, const char *raw);
 void table_duration(struct table *t, millis d);
 void table_share(struct table *t, double share);
 void table_dollars(struct table *t, double dollars);
+void table_shown(struct table *t, const char *shown); /* for people; null for programs */
+/* Money of what has a price, else so many GPU hours: for people "$1.20" or "12.3 h"; programs get null for those, a
+ * column of their own has them. */
+void table_spent(struct table *t, double amount, bool is_unpriced);
 void table_absent(struct table *t); /* "-", empty, null */
 /* Of the cell added last; on terminals with colour only. */
 void table_style(struct table *t, enum style style);

@@ -268,6 +268,7 @@ static const struct table_column columns[] = {
 	{ .name = "is_chance", .title = "CHANCE", .is_wide = true },
 	{ .name = "needs", .is_wide = true },
 	{ .name = "why", .is_wide = true },
+	{ .name = "saves_gpu_hours_a_day", .title = "SAVES GPU H/DAY", .is_right = true, .is_wide = true },
 };
 
 /* Saving by allowing more needs a word. */
@@ -279,12 +280,13 @@ static bool needs_why(const struct advice *a)
 static void add_row(const struct asked *q, const struct advice *a, struct table *t)
 {
 	const struct trial_result *r = &a->result;
+	const struct pool_spec *pool = &q->world.manifest.fleet.pools[a->pool];
 
-	table_text(t, q->world.manifest.fleet.pools[a->pool].namespace);
-	table_text(t, q->world.manifest.fleet.pools[a->pool].name);
+	table_text(t, pool->namespace);
+	table_text(t, pool->name);
 	table_text(t, a->setting);
-	table_dollars(t, r->saved);
-	table_dollars(t, r->dollars);
+	table_spent(t, r->saved, pool->is_unpriced);
+	table_spent(t, r->dollars, pool->is_unpriced);
 	table_share(t, r->late_share);
 	table_share(t, r->late_with);
 	table_share(t, a->allowed_with);
@@ -295,6 +297,7 @@ static void add_row(const struct asked *q, const struct advice *a, struct table 
 	table_value(t, r->is_chance ? "yes" : "no", r->is_chance ? "true" : "false");
 	a->needs ? table_text(t, a->needs) : table_absent(t);
 	needs_why(a) ? table_text(t, a->why) : table_absent(t);
+	pool->is_unpriced ? table_decimal(t, r->saved, 1) : table_absent(t);
 }
 
 static void print(const struct asked *q, const struct tried *told, size_t tried)

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void put_score(const struct score *s, struct buf *out)
+static void put_score(const struct pool_spec *pool, const struct score *s, struct buf *out)
 {
 	buf_printf(out, "\"requests\": %" PRId64 ", \"late\": %" PRId64 ", \"late_share\": %.8f, ", s->requests,
 		   s->late, score_late_share(s));
@@ -24,8 +24,9 @@ static void put_score(const struct score *s, struct buf *out)
 	score_write_wait(s, s->wait_p50, out);
 	buf_text(out, ", \"wait_p99_s\": ");
 	score_write_wait(s, s->wait_p99, out);
-	buf_printf(out, ", \"gpu_hours\": %.4f, \"dollars\": %.4f, ", score_gpu_hours(s), score_dollars(s));
-	buf_printf(out, "\"starts\": %" PRId64 ", \"removals\": %" PRId64, s->starts, s->removals);
+	buf_printf(out, ", \"gpu_hours\": %.4f, \"dollars\": ", score_gpu_hours(s));
+	score_write_dollars(pool, s->micro_dollars, out);
+	buf_printf(out, ", \"starts\": %" PRId64 ", \"removals\": %" PRId64, s->starts, s->removals);
 }
 
 static void put_head(const char *pool, const char *policy, const char *setting, struct buf *out)
@@ -85,9 +86,9 @@ static void put_row(const struct compare_result *r, size_t pool, size_t row, str
 	put_completeness(r, out);
 	put_marks(r, pool, (long)row, spec, out);
 	buf_text(out, ",\n    ");
-	put_score(&c->pools[pool].whole, out);
+	put_score(spec, &c->pools[pool].whole, out);
 	buf_text(out, ",\n    \"scored\": { ");
-	put_score(&c->pools[pool].scored, out);
+	put_score(spec, &c->pools[pool].scored, out);
 	buf_text(out, " } },");
 }
 
@@ -175,7 +176,7 @@ static void add_row(const struct sheet *s, long row, const char *chosen)
 	verdict_put_range(t, score);
 	verdict_put_met(t, score, s->spec->objective_late_ppm);
 	table_decimal(t, score_gpu_hours(score), 1);
-	table_text(t, human_dollars(score_dollars(score)).text);
+	s->spec->is_unpriced ? table_absent(t) : table_dollars(t, score_dollars(score));
 	table_count(t, score->starts);
 	put_ratio(t, compare_cost(score), compare_cost(score_of(s, 0)));
 	table_text(t, c->team ? c->team : c->setting[0] ? c->setting : "-");

@@ -232,21 +232,10 @@ static bool read_hours(struct history_args *q, const struct cost_period *p, stru
 	return true;
 }
 
-/* By the manifest in force at the end; one that cannot be read takes no prices away. */
 static void find_unpriced(struct history_args *q, struct costs *c)
 {
-	struct history_stretch stretch;
-	struct manifest m;
-	struct error why;
-	size_t count;
+	const bool *is_unpriced = history_args_unpriced(q);
 
-	history_pools(q->history, &count);
-	bool *is_unpriced = arena_array(&q->arena, bool, count + 1);
-	if (!history_stretch_at(q->history, q->span.last_tick, &q->arena, &stretch, &why) ||
-	    !history_args_manifest(q->history, q->span.last_tick, &q->arena, &m, &why))
-		return;
-	for (size_t i = 0; i < stretch.pool_count && i < m.fleet.pool_count; i++)
-		is_unpriced[stretch.pools[i]] = !manifest_pool_is_priced(&m, i);
 	for (size_t i = 0; i < c->count; i++)
 		if (is_unpriced[c->hours[i].pool])
 			memset(c->hours[i].sums.dollars, 0, sizeof c->hours[i].sums.dollars);

@@ -468,7 +468,7 @@ static bool take_objectives(struct alternatives *x, struct error *e)
 			continue;
 		struct judged *j = &x->pools[pool];
 		j->allowed_ppm = spec->violation_cost ? 1000000 : spec->objective_late_ppm;
-		j->is_priced = manifest_pool_is_priced(&m, i);
+		j->is_priced = !m.fleet.pools[i].is_unpriced;
 		j->team = m.pools[i].spec.former_autoscaler;
 		j->last = j->team ? 0 : TARGETS - 1;
 	}

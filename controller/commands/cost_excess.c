@@ -125,7 +125,7 @@ static bool find_bounds(struct excess *x, struct error *e)
 		struct held *h = &x->pools[recorded[i]];
 		h->bound_gpu_hours = bound_gpu_hours(p, &spec.pools[i], traces[i], rec.interval, a);
 		h->bound_dollars = h->bound_gpu_hours * least_price(&m.fleet, p);
-		if (!manifest_pool_is_priced(&m, i)) {
+		if (m.fleet.pools[i].is_unpriced) {
 			memset(h->sums.dollars, 0, sizeof h->sums.dollars);
 			h->bound_dollars = 0;
 		}

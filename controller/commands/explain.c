@@ -106,13 +106,13 @@ static void print_prices(const struct explained *x)
 
 	for (size_t i = 0; i < x->plan->price_count; i++) {
 		const struct objective_price *p = &x->plan->prices[i];
-		const bool is_kept = p->rule != ABSENT;
+		const bool is_kept = p->rule != ABSENT, has_dollars = is_kept && !pool->is_unpriced;
 		const double an_hour = (double)p->dollars_per_hour / 1e6;
 
 		has_any |= is_kept;
 		table_share(t, (double)p->late_ppm / 1e6);
-		is_kept ? table_dollars(t, an_hour) : table_absent(t);
-		is_kept ? table_dollars(t, an_hour * 24) : table_absent(t);
+		has_dollars ? table_dollars(t, an_hour) : table_absent(t);
+		has_dollars ? table_dollars(t, an_hour * 24) : table_absent(t);
 		is_kept ? table_decimal(t, (double)p->gpu_milli / 1000, 1) : table_absent(t);
 		is_kept ? table_share(t, (double)p->share_ppm / 1e6) : table_absent(t);
 		table_text(t, !pool->violation_cost && p->late_ppm == pool->objective_late_ppm ? "yours"
@@ -182,6 +182,7 @@ struct fields {
 
 static void add_fields(const struct fields *x, const char *of, const struct record_info *info, const void *record)
 {
+	const struct pool_spec *pool = &x->explained->fleet->pools[x->explained->pool];
 	const int64_t *values = record;
 
 	for (size_t i = 0; i < info->count; i++) {
@@ -189,7 +190,7 @@ static void add_fields(const struct fields *x, const char *of, const struct reco
 
 		table_text(x->table, of);
 		table_text(x->table, f->name);
-		add_value(x->table, f, values[i], x->explained->utc_offset);
+		add_value(x->table, f, explain_known(pool, f, values[i]), x->explained->utc_offset);
 		table_text(x->table, f->unit);
 		table_text(x->table, f->help);
 	}

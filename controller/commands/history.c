@@ -89,7 +89,8 @@ static void add_field(struct table *t, const char *name, const struct pool_decis
 	table_value(t, shown.text, raw.text);
 }
 
-static void add_decision(struct table *t, const struct history_args *q, const struct tick_record *r, bool for_programs)
+static void add_decision(struct table *t, const struct history_args *q, const struct tick_record *r, bool is_unpriced,
+			 bool for_programs)
 {
 	CLEANUP(buf_release) struct buf time = { 0 };
 	size_t count;
@@ -100,9 +101,12 @@ static void add_decision(struct table *t, const struct history_args *q, const st
 	table_count(t, r->tick);
 	table_text(t, pools[r->pool].name);
 	table_text(t, pools[r->pool].namespace);
+	struct pool_decision d = r->plan.decision;
+	if (is_unpriced)
+		d.dollars_per_hour = ABSENT;
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		if (decision_columns[i].field)
-			add_field(t, decision_columns[i].field, &r->plan.decision);
+			add_field(t, decision_columns[i].field, &d);
 	if (r->plan.decision.held_by != LIMIT_NONE)
 		table_style(t, STYLE_WARN);
 }
@@ -132,6 +136,7 @@ static struct table *history_rows(struct history_args *q, const struct history_f
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		shown[i] = decision_columns[i].table;
 	struct table *t = table_new(shown, COLUMN_COUNT);
+	const bool *is_unpriced = history_args_unpriced(q);
 	for (size_t i = count; i-- > 0;) { /* the newest last */
 		struct tick_record r;
 
@@ -139,7 +144,7 @@ static struct table *history_rows(struct history_args *q, const struct history_f
 			table_free(t);
 			return NULL;
 		}
-		add_decision(t, q, &r, for_programs);
+		add_decision(t, q, &r, is_unpriced[r.pool], for_programs);
 	}
 	return t;
 }
@@ -373,7 +378,8 @@ static bool history_follow(struct history_args *q, const struct history_filter *
 	return ok;
 }
 
-static void add_hour(struct table *t, const struct history_args *q, const struct history_hour *h, bool for_programs)
+static void add_hour(struct table *t, const struct history_args *q, const struct history_hour *h, bool is_unpriced,
+		     bool for_programs)
 {
 	CLEANUP(buf_release) struct buf time = { 0 };
 	size_t count;
@@ -388,7 +394,7 @@ static void add_hour(struct table *t, const struct history_args *q, const struct
 	table_count(t, h->started);
 	table_count(t, h->late);
 	table_decimal(t, (double)h->replica_ms / HOUR, 2);
-	table_decimal(t, (double)h->micro_dollars / 1e6, 2);
+	is_unpriced ? table_absent(t) : table_decimal(t, (double)h->micro_dollars / 1e6, 2);
 	table_count(t, h->asked);
 }
 
@@ -413,8 +419,9 @@ static bool history_hours_print(struct history_args *q, const char *output, stru
 	if (!history_hours(q->history, q->pool_index, &q->arena, &hours, &count, e))
 		return false;
 	struct table *t = table_new(hour_columns, sizeof hour_columns / sizeof *hour_columns);
+	const bool *is_unpriced = history_args_unpriced(q);
 	for (size_t i = 0; i < count; i++)
-		add_hour(t, q, &hours[i], table_is_for_programs(format));
+		add_hour(t, q, &hours[i], is_unpriced[hours[i].pool], table_is_for_programs(format));
 	table_print(t, format, stdout);
 	table_free(t);
 	if (!count)

@@ -50,6 +50,9 @@ millis history_args_offset(const struct history_args *q, millis at);
 /* The manifest in force at a tick. */
 bool history_args_manifest(struct history *h, int64_t tick, struct arena *a, struct manifest *m,
 			   struct error *e) MUST_USE;
+/* By index of history_pools(): the pools without prices, by the manifest in force at the end; one that cannot be read
+ * takes no prices away. */
+const bool *history_args_unpriced(struct history_args *q);
 /* Whether `argument`, the first besides options, is none: a history is named by --db. */
 bool history_args_are_options(const char *argument, struct error *e) MUST_USE;
 /* Closes the history; the exit code of a verb that went well, or failed with `e`. */

@@ -352,7 +352,8 @@ static void export_time(struct export_sink *s, millis at)
 
 /* --- what the tables hold --- */
 
-static void put_record(struct export_sink *s, const struct record_info *info, const void *record)
+static void put_record(struct export_sink *s, const struct pool_spec *pool, const struct record_info *info,
+		       const void *record)
 {
 	const int64_t *values = record;
 
@@ -364,7 +365,7 @@ static void put_record(struct export_sink *s, const struct record_info *info, co
 		else if (!strcmp(unit, "time"))
 			export_time(s, values[i]);
 		else
-			export_integer(s, values[i]);
+			export_integer(s, explain_known(pool, &info->fields[i], values[i]));
 	}
 }
 
@@ -414,7 +415,7 @@ static bool put_groups(struct decisions *d, size_t place, const struct tick_reco
 	for (size_t g = 0; g < r->plan.group_count; g++) {
 		put_tick(d->sink, &history_pools(d->args->history, &count)[r->pool], r);
 		export_text(d->sink, fleet->groups[spec->groups[g]].name);
-		put_record(d->sink, &group_decision_info, &r->plan.groups[g]);
+		put_record(d->sink, spec, &group_decision_info, &r->plan.groups[g]);
 	}
 	return true;
 }
@@ -427,7 +428,7 @@ static bool put_decision(struct decisions *d, size_t place, const struct tick_re
 		return put_groups(d, place, r, e);
 	put_tick(d->sink, &history_pools(d->args->history, &count)[r->pool], r);
 	export_integer(d->sink, r->interval);
-	put_record(d->sink, &pool_decision_info, &r->plan.decision);
+	put_record(d->sink, &d->manifest.fleet.pools[place], &pool_decision_info, &r->plan.decision);
 	return true;
 }
 
@@ -471,7 +472,8 @@ static bool export_decisions(struct history_args *q, enum export_table table, co
 
 /* --- costs --- */
 
-static void put_costs(struct export_sink *s, const struct history_pool *pools, const struct cost_hour *h)
+static void put_costs(struct export_sink *s, const struct history_pool *pools, bool is_unpriced,
+		      const struct cost_hour *h)
 {
 	const struct cost_sums *sums = &h->sums;
 	const int64_t counts[] = { sums->watched_ms, sums->arrived,	  sums->started,       sums->late,
@@ -486,7 +488,7 @@ static void put_costs(struct export_sink *s, const struct history_pool *pools, c
 	for (int i = 0; i < GPU_STATE_COUNT; i++)
 		export_integer(s, sums->gpu_ms[i]);
 	for (int i = 0; i < GPU_STATE_COUNT; i++)
-		export_integer(s, sums->dollars[i]);
+		export_integer(s, is_unpriced ? ABSENT : sums->dollars[i]);
 	for (int i = 0; i < LATE_CAUSE_COUNT; i++)
 		export_integer(s, sums->late_by[i]);
 }
@@ -501,8 +503,9 @@ static bool export_costs(struct history_args *q, const struct export_span *span,
 
 	if (!history_cost_hours(q->history, range, &a, &hours, &count, e))
 		return false;
+	const bool *is_unpriced = history_args_unpriced(q);
 	for (size_t i = 0; i < count; i++)
-		put_costs(sink, history_pools(q->history, &pool_count), &hours[i]);
+		put_costs(sink, history_pools(q->history, &pool_count), is_unpriced[hours[i].pool], &hours[i]);
 	return true;
 }
 

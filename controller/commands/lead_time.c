@@ -39,6 +39,7 @@ struct lead_times {
 	const char *from, *to, *output;
 	int64_t first_tick, last_tick;
 	LIST(struct durations) rows;
+	const bool *is_unpriced; /* by index of history_pools() */
 };
 
 /* --- what was recorded --- */
@@ -229,32 +230,34 @@ static const struct table_column columns[] = {
 	{ .name = "second_dollars_a_day", .title = "A SECOND", .is_right = true, .is_wide = true },
 	{ .name = "late_ppm", .title = "LATE", .is_right = true, .is_wide = true },
 	{ .name = "half_late_ppm", .title = "WITH HALF", .is_right = true, .is_wide = true },
+	{ .name = "half_saves_gpu_hours_a_day", .title = "HALF SAVES GPU H/DAY", .is_right = true, .is_wide = true },
 };
 
-/* Of both, programs get the dollars. */
-static void add_saving(struct table *t, double dollars, bool is_chance)
+/* Of both, programs get the number. */
+static void add_saving(struct table *t, double dollars, bool is_chance, bool is_unpriced)
 {
 	char raw[32];
 
 	if (!is_chance) {
-		table_dollars(t, dollars);
+		table_spent(t, dollars, is_unpriced);
 		return;
 	}
 	snprintf(raw, sizeof raw, "%.4f", dollars);
-	table_value(t, "within chance", raw);
+	is_unpriced ? table_shown(t, "within chance") : table_value(t, "within chance", raw);
 }
 
-static void add_worth(struct table *t, const struct lead_worth *w)
+static void add_worth(struct table *t, const struct lead_worth *w, bool is_unpriced)
 {
 	if (!w) {
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 5; i++)
 			table_absent(t);
 		return;
 	}
-	add_saving(t, w->half.saved, w->half.is_chance);
-	add_saving(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance);
+	add_saving(t, w->half.saved, w->half.is_chance, is_unpriced);
+	add_saving(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance, is_unpriced);
 	table_share(t, w->half.late_share);
 	table_share(t, w->half.late_with);
+	is_unpriced ? table_decimal(t, w->half.saved, 1) : table_absent(t);
 }
 
 static const char *part_name(const struct durations *d)
@@ -277,7 +280,7 @@ static void add_row(const struct lead_times *l, const struct durations *d, struc
 	table_duration(t, d->p50);
 	table_duration(t, d->p95);
 	table_duration(t, d->slowest);
-	add_worth(t, d->worth);
+	add_worth(t, d->worth, l->is_unpriced[d->pool]);
 }
 
 /* What is known to shorten a part; none is assumed to be there. */
@@ -322,13 +325,15 @@ static void print_changes(struct lead_times *l)
 		puts("\nWorth most, by the model (the recorded traffic again, with that part at half its time):");
 	for (size_t i = 0; i < count && i < CHANGES_TOLD; i++) {
 		const struct lead_worth *w = best[i].worth;
-		printf("  %s, %s: %s less saves %s of %s a day, at %s late requests instead of %s\n"
+		bool is_unpriced = l->is_unpriced[best[i].pool];
+		printf("  %s, %s: %s less saves %s of %s %sa day, at %s late requests instead of %s\n"
 		       "    look at %s\n",
 		       history_pools(l->args.history, &(size_t){ 0 })[best[i].pool].name,
 		       best[i].kind == START_WAKE ? "wake" : part_name(&best[i]), human_duration(w->shorter).text,
-		       human_dollars(w->half.saved).text, human_dollars(w->half.dollars).text,
-		       human_share(w->half.late_with).text, human_share(w->half.late_share).text,
-		       what_shortens(&best[i]));
+		       is_unpriced ? human_decimal(w->half.saved, 1).text : human_dollars(w->half.saved).text,
+		       is_unpriced ? human_decimal(w->half.dollars, 1).text : human_dollars(w->half.dollars).text,
+		       is_unpriced ? "GPU hours " : "", human_share(w->half.late_with).text,
+		       human_share(w->half.late_share).text, what_shortens(&best[i]));
 	}
 }
 
@@ -360,6 +365,7 @@ static bool find_and_print(struct lead_times *l, struct error *e)
 		return error_set(e, ERROR_INVALID, "no tick lies between --from and --to");
 	if (!read_ticks(l, e))
 		return false;
+	l->is_unpriced = history_args_unpriced(q);
 	for (size_t i = 0; i < l->rows.count; i++)
 		measure(&l->rows.items[i]);
 	if (l->rows.count > 1)

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/terminal.h"
+#include "controller/simulation/simulate.h"
 
 #include <inttypes.h>
 
@@ -84,13 +85,14 @@ static const struct table_column columns[] = {
 	{ .name = "dollars", .is_right = true },
 };
 
-static void put_row(struct table *t, const char *pool, const char *fleet, double late, double hours, double dollars)
+static void put_row(struct table *t, const struct pool_spec *pool, const char *fleet, double late, double hours,
+		    double dollars)
 {
-	table_text(t, pool);
+	table_text(t, pool->name);
 	table_text(t, fleet);
 	table_text(t, human_share(late).text);
 	table_decimal(t, hours, 1);
-	table_text(t, human_dollars(dollars).text);
+	pool->is_unpriced ? table_absent(t) : table_text(t, human_dollars(dollars).text);
 }
 
 static void print_fleets(struct recorded_fleets f, FILE *out)
@@ -99,12 +101,12 @@ static void print_fleets(struct recorded_fleets f, FILE *out)
 
 	for (size_t i = 0; i < f.fleet->pool_count; i++) {
 		const struct recorded_fleet *r = &f.pools[i];
-		const char *name = f.fleet->pools[i].name;
+		const struct pool_spec *pool = &f.fleet->pools[i];
 
 		if (!has_traffic(r))
 			continue;
-		put_row(t, name, "as recorded", r->late_share, r->gpu_hours, r->dollars);
-		put_row(t, name, "the same, modelled", r->model_late_share, r->model_gpu_hours, r->model_dollars);
+		put_row(t, pool, "as recorded", r->late_share, r->gpu_hours, r->dollars);
+		put_row(t, pool, "the same, modelled", r->model_late_share, r->model_gpu_hours, r->model_dollars);
 	}
 	table_print(t, TABLE_PLAIN, out);
 	table_free(t);
@@ -153,12 +155,13 @@ void recorded_fleet_json(struct recorded_fleets f, struct buf *out)
 			   "\"lead_p95_s\": %.3f, \"lead_samples\": %" PRId64 ", \"has_unseen_starts\": %s,\n      ",
 			   m->slots, (double)m->service / 1000, (double)m->lead.p50 / 1000, (double)m->lead.p95 / 1000,
 			   m->lead_samples, m->has_unseen_starts ? "true" : "false");
-		buf_printf(out, "\"gpu_hours\": %.4f, \"dollars\": %.4f, \"late_share\": %.8f,\n      ", r->gpu_hours,
-			   r->dollars, r->late_share);
-		buf_printf(out,
-			   "\"model_gpu_hours\": %.4f, \"model_dollars\": %.4f, \"model_late_share\": %.8f, "
-			   "\"model_fits\": %s }",
-			   r->model_gpu_hours, r->model_dollars, r->model_late_share, r->fits ? "true" : "false");
+		buf_printf(out, "\"gpu_hours\": %.4f, \"dollars\": ", r->gpu_hours);
+		score_write_dollars(&f.fleet->pools[i], (int64_t)(r->dollars * 1e6), out);
+		buf_printf(out, ", \"late_share\": %.8f,\n      \"model_gpu_hours\": %.4f, \"model_dollars\": ",
+			   r->late_share, r->model_gpu_hours);
+		score_write_dollars(&f.fleet->pools[i], (int64_t)(r->model_dollars * 1e6), out);
+		buf_printf(out, ", \"model_late_share\": %.8f, \"model_fits\": %s }", r->model_late_share,
+			   r->fits ? "true" : "false");
 	}
 	buf_text(out, "\n  }");
 }

@@ -662,7 +662,7 @@ static double by_shadows(const struct compared *c, const struct pool_spec *p)
 
 	for (size_t i = 0; i < f->price_count; i++)
 		if (f->prices[i].rule != ABSENT && f->prices[i].late_ppm == p->objective_late_ppm &&
-		    !p->violation_cost && p->objective_wait == c->then->objective_wait)
+		    !p->violation_cost && p->objective_wait == c->then->objective_wait && !p->is_unpriced)
 			return (double)f->prices[i].dollars_per_hour / 1e6 * f->hours;
 	return -1;
 }
@@ -693,6 +693,8 @@ static void add_rows(struct table *t, const struct compared *c)
 	for (size_t i = 0; i < sizeof figure_rows / sizeof *figure_rows; i++) {
 		const struct figure_row *r = &figure_rows[i];
 
+		if (c->then->is_unpriced && r->get == get_dollars)
+			continue;
 		table_text(t, c->then->name);
 		table_text(t, r->name);
 		table_decimal(t, r->get(c->recorded), r->places);

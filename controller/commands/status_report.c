@@ -218,7 +218,7 @@ static bool read_pools(struct history_args *q, const char *namespace, const stru
 		    (q->pool_index != ANY && (size_t)q->pool_index != stretch.pools[i]))
 			continue;
 		pools[*count].spec = spec;
-		pools[*count].is_priced = manifest_pool_is_priced(m, i);
+		pools[*count].is_priced = !m->fleet.pools[i].is_unpriced;
 		const struct attainment_question ask = { stretch.pools[i], spec, midnight, q->span.to };
 		if (!attainment_report(q->history, &ask, &pools[*count].is, e))
 			return false;
@@ -259,7 +259,7 @@ static void add_change(struct table *t, const struct recommendation *r)
 {
 	table_text(t, r->pool);
 	table_text(t, r->change);
-	table_dollars(t, (double)r->saves / 1e6);
+	table_spent(t, (double)(r->saves == ABSENT ? r->saves_gpu_hours : r->saves) / 1e6, r->saves == ABSENT);
 	table_share(t, (double)r->late_ppm / 1e6);
 	table_share(t, (double)r->late_with_ppm / 1e6);
 	r->needs ? table_text(t, r->needs) : table_absent(t);

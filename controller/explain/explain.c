@@ -11,6 +11,7 @@ struct record_view {
 	const int64_t *values;
 	millis utc_offset;
 	bool is_any; /* of a pool of class any, whose replicas are GPUs */
+	bool is_unpriced;
 };
 
 /* --- values with their units, as people read them --- */
@@ -128,6 +129,11 @@ void explain_value(const struct field_info *field, int64_t value, millis utc_off
 			printers[i].put(value, utc_offset, out);
 }
 
+int64_t explain_known(const struct pool_spec *pool, const struct field_info *field, int64_t value)
+{
+	return pool->is_unpriced && !strcmp(field->unit, "micro$") ? ABSENT : value;
+}
+
 /* NULL when the record has no such field. */
 static const struct field_info *find_field(const struct record_view *r, const char *name, size_t len, int64_t *value)
 {
@@ -155,6 +161,11 @@ static void put_field(const struct record_view *r, const char *text, size_t len,
 	if (colon && value != ABSENT) {
 		put_decimal((double)value / 10, 1, out);
 		buf_text(out, " %");
+		return;
+	}
+	if (r->is_unpriced && value != ABSENT && !strcmp(f->unit, "micro$")) {
+		put_decimal((double)value / 1e6, 2, out);
+		buf_text(out, value == 1000000 ? " GPU hour" : " GPU hours");
 		return;
 	}
 	explain_value(f, value, r->utc_offset, out);
@@ -341,7 +352,8 @@ static size_t tell_group(const struct explained *x, size_t group, struct buf *ou
 	const struct group_decision *g = &x->plan->groups[group];
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
 	const char *name = group < pool->group_count ? x->fleet->groups[pool->groups[group]].name : "?";
-	struct record_view r = { &group_decision_info, (const int64_t *)g, x->utc_offset, pool->class == CLASS_ANY };
+	struct record_view r = { &group_decision_info, (const int64_t *)g, x->utc_offset, pool->class == CLASS_ANY,
+				 pool->is_unpriced };
 	size_t told = tell_asks(&r, name, out);
 
 	if (told)
@@ -424,9 +436,10 @@ static void tell_rule(const struct explained *x, struct buf *out)
 
 static void tell(const struct explained *x, enum part part, struct buf *out)
 {
-	bool is_any = x->fleet->pools[x->pool].class == CLASS_ANY;
-	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset, is_any };
-
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+	bool is_any = pool->class == CLASS_ANY;
+	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset, is_any,
+				 pool->is_unpriced };
 	bool has_deadlines = explain_has_deadlines(x);
 
 	if (part == PART_SELF_TEST && has_deadlines) /* its shadow is of a rule */
@@ -540,23 +553,24 @@ static void write_value(const struct field_info *f, int64_t value, struct buf *o
 	}
 }
 
-static void write_fields(const struct record_info *info, const void *record, struct buf *out)
+static void write_fields(const struct pool_spec *pool, const struct record_info *info, const void *record,
+			 struct buf *out)
 {
 	const int64_t *values = record;
 
 	for (size_t i = 0; i < info->count; i++) {
 		buf_printf(out, "%s\"%s\":", i ? "," : "", info->fields[i].name);
-		write_value(&info->fields[i], values[i], out);
+		write_value(&info->fields[i], explain_known(pool, &info->fields[i], values[i]), out);
 	}
 }
 
-static void write_list(const char *name, const struct record_info *info, const void *records, size_t count,
-		       struct buf *out)
+static void write_list(const struct pool_spec *pool, const char *name, const struct record_info *info,
+		       const void *records, size_t count, struct buf *out)
 {
 	buf_printf(out, ",\n\"%s\":[", name);
 	for (size_t i = 0; i < count; i++) {
 		buf_text(out, i ? ",\n {" : "\n {");
-		write_fields(info, (const int64_t *)records + i * info->count, out);
+		write_fields(pool, info, (const int64_t *)records + i * info->count, out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -572,22 +586,25 @@ static void write_groups(const struct explained *x, struct buf *out)
 
 		buf_text(out, i ? ",\n {\"name\":" : "\n {\"name\":");
 		json_write_text(g ? g->name : "?", out);
-		buf_printf(out, ",\"price_per_hour\":%lld,", g ? (long long)g->price_per_hour : 0LL);
-		write_fields(&group_decision_info, &x->plan->groups[i], out);
+		if (g && !pool->is_unpriced)
+			buf_printf(out, ",\"price_per_hour\":%lld,", (long long)g->price_per_hour);
+		else
+			buf_text(out, ",\"price_per_hour\":null,");
+		write_fields(pool, &group_decision_info, &x->plan->groups[i], out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
 }
 
-static void write_input(const struct pool_snapshot *in, struct buf *out)
+static void write_input(const struct pool_spec *pool, const struct pool_snapshot *in, struct buf *out)
 {
 	buf_text(out, ",\n\"input\":{");
-	write_fields(&pool_input_info, &in->input, out);
-	write_list("scrapes", &scrape_input_info, in->scrapes, in->scrape_count, out);
-	write_list("groups", &group_input_info, in->groups, in->group_count, out);
-	write_list("starts", &start_input_info, in->starts, in->start_count, out);
-	write_list("events", &event_input_info, in->events, in->event_count, out);
-	write_list("deadlines", &deadline_input_info, in->deadlines, in->deadline_count, out);
+	write_fields(pool, &pool_input_info, &in->input, out);
+	write_list(pool, "scrapes", &scrape_input_info, in->scrapes, in->scrape_count, out);
+	write_list(pool, "groups", &group_input_info, in->groups, in->group_count, out);
+	write_list(pool, "starts", &start_input_info, in->starts, in->start_count, out);
+	write_list(pool, "events", &event_input_info, in->events, in->event_count, out);
+	write_list(pool, "deadlines", &deadline_input_info, in->deadlines, in->deadline_count, out);
 	buf_text(out, "}");
 }
 
@@ -628,13 +645,15 @@ static void write_explanation(const struct explained *x, struct buf *out)
 
 void explain_json_members(const struct explained *x, const struct pool_snapshot *input, struct buf *out)
 {
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+
 	buf_text(out, "\"decision\":{");
-	write_fields(&pool_decision_info, &x->plan->decision, out);
+	write_fields(pool, &pool_decision_info, &x->plan->decision, out);
 	buf_text(out, "}");
 	write_groups(x, out);
-	write_list("prices", &objective_price_info, x->plan->prices, x->plan->price_count, out);
+	write_list(pool, "prices", &objective_price_info, x->plan->prices, x->plan->price_count, out);
 	if (input)
-		write_input(input, out);
+		write_input(pool, input, out);
 	write_units(out);
 	write_explanation(x, out);
 }

@@ -47,6 +47,8 @@ void explain_incident(const struct incident *i, struct buf *out);
 
 /* A value of a record with its unit, as in the texts: "6m20s", "0.74 %", "$14.52", "stock-out"; "none" when absent. */
 void explain_value(const struct field_info *field, int64_t value, millis utc_offset, struct buf *out);
+/* The value, or ABSENT for dollars of a pool without prices: nobody ever paid them. */
+int64_t explain_known(const struct pool_spec *pool, const struct field_info *field, int64_t value);
 /* "2024-05-10 14:32:15" */
 void explain_time(millis at, millis utc_offset, struct buf *out);
 /* "2024-05-10T14:32:15Z", for programs; milliseconds where there are any. */

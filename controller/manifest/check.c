@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { DOLLAR_DIGITS = 6 };
+enum { DOLLAR_DIGITS = 6, DOLLAR = 1000000 };
 
 static bool group_gives(const struct group_draft *g, const char *key)
 {
@@ -748,7 +748,7 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 	if (s->max > g->merged.max)
 		find_above(d, s->node, "max", "max of the group", g->merged.max,
 			   "raise the group's max or lower standby.max");
-	if (s->max && !g->merged.price_per_hour)
+	if (s->max && group_gives(g, "pricePerHour") && !g->merged.price_per_hour)
 		schema_find_key(d->findings, g->merged.node, "pricePerHour", "standby of a group without a price",
 				"more than 0", "give the price: whether standby pays is a question of price");
 	check_quantiles(d, &s->lead_time);
@@ -932,7 +932,7 @@ static void check_agreement(struct draft *d, size_t first, const struct alike *b
 	}
 }
 
-/* What a budget pays in any case, and the cheapest node it could buy. */
+/* What a budget pays in any case, and the cheapest node it could buy; without prices in GPU hours, as decisions do. */
 struct bill {
 	int64_t least, cheapest;
 };
@@ -951,10 +951,11 @@ static struct bill bill_of(const struct draft *d, size_t first, const struct ali
 			if (index == d->group_count || is_counted[index])
 				continue;
 			const struct group_text *g = &d->groups[index].merged;
+			const int64_t price = g->price_per_hour ? g->price_per_hour : g->gpus_per_node * DOLLAR;
 			is_counted[index] = true;
-			b.least += g->min * g->price_per_hour;
-			if (g->max && g->price_per_hour < b.cheapest)
-				b.cheapest = g->price_per_hour;
+			b.least += g->min * price;
+			if (g->max && price < b.cheapest)
+				b.cheapest = price;
 		}
 	}
 	return b;

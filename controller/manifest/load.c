@@ -337,6 +337,23 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 	return p;
 }
 
+/* Decisions compare prices, also where nobody gave one. A price of 0 counts as none, unless another group has one. */
+static void settle_prices(struct group_spec *groups, struct pool_spec *pools, size_t pool_count)
+{
+	for (size_t i = 0; i < pool_count; i++) {
+		struct pool_spec *p = &pools[i];
+
+		p->is_unpriced = true;
+		for (size_t k = 0; k < p->group_count; k++)
+			p->is_unpriced = p->is_unpriced && !groups[p->groups[k]].price_per_hour;
+	}
+	for (size_t i = 0; i < pool_count; i++)
+		for (size_t k = 0; pools[i].is_unpriced && k < pools[i].group_count; k++) {
+			struct group_spec *g = &groups[pools[i].groups[k]];
+			g->price_per_hour = g->gpus_per_node * PPM;
+		}
+}
+
 static struct fleet_spec build_fleet(const struct draft *d)
 {
 	struct group_spec *groups = arena_array(d->arena, struct group_spec, d->group_count);
@@ -346,6 +363,7 @@ static struct fleet_spec build_fleet(const struct draft *d)
 		groups[i] = build_group(d, &d->groups[i].merged);
 	for (size_t i = 0; i < d->pool_count; i++)
 		pools[i] = build_pool(d, &d->pools[i]);
+	settle_prices(groups, pools, d->pool_count);
 	struct fleet_spec fleet = { groups, d->group_count, pools, d->pool_count, NULL };
 	fleet.users = fleet_users(&fleet, d->arena);
 	return fleet;
@@ -709,17 +727,6 @@ bool manifest_group_gives(const struct manifest *m, size_t group, const char *ke
 			if (m->fleet.pools[p].groups[i] == group && is_given(named[i].node, key))
 				return true;
 	}
-	return false;
-}
-
-bool manifest_pool_is_priced(const struct manifest *m, size_t pool)
-{
-	const struct pool_spec *p = &m->fleet.pools[pool];
-
-	for (size_t i = 0; i < p->group_count; i++)
-		if (m->fleet.groups[p->groups[i]].price_per_hour > 0 &&
-		    manifest_group_gives(m, p->groups[i], "pricePerHour"))
-			return true;
 	return false;
 }
 

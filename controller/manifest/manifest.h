@@ -65,7 +65,5 @@ bool manifest_check_objects(const struct manifest *m, const char *trusted, struc
 
 /* Whether a key of the group is written anywhere, or its value is the default. */
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);
-/* Whether its nodes have a price. Where they have none the policy counts node hours, and these are no dollars. */
-bool manifest_pool_is_priced(const struct manifest *m, size_t pool);
 /* The label by which the nodes of a group are known, as its provider gives it. */
 struct schema_label manifest_group_label(const struct manifest *m, size_t group);

@@ -309,7 +309,7 @@ static const struct schema_row group_rows[] = {
 	  .help = "Taints that the nodes of the group keep, beside those that the cloud tells. They count until a node of the group was seen." },
 	{ .key = "startupTaints", .type = SCHEMA_LIST, AT(group_text, startup_taints), .max = 16, .table = &taint_table,
 	  .help = "Taints that a new node has until its start is over: until they are gone it is not ready. Those of Kubernetes, Cluster API, Cluster Autoscaler (startup-taint...), Cilium, Istio, Gardener and CSI drivers (agent-not-ready) are known." },
-	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "1",
+	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "0",
 	  .shown = "no price: GPU hours in place of dollars", .max = DOLLARS(10000),
 	  .help = "Dollars for one machine and hour." },
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(group_text, min), .fallback = "0", .max = 100000,

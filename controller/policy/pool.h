@@ -65,6 +65,7 @@ struct pool_spec {
 	int64_t objective_late_ppm; /* allowed share of late requests: 1 - attainment */
 	int64_t violation_cost;	    /* micro-dollars a late request; 0: the objective rules */
 
+	bool is_unpriced; /* no group of it has a price: one GPU costs $1 an hour, so that dollars are GPU hours */
 	int64_t gpus_per_replica;
 	int64_t max_sequences;	   /* slots of a replica: prior */
 	int64_t tokens_per_second; /* output, of a full replica: prior */

@@ -498,6 +498,7 @@ static void put_pool(struct buf *out, const struct report *r, size_t i)
 	buf_printf(out, "\"objective_wait_s\":%.6g,\"objective_late_ppm\":%lld,\"violation_cost\":%.6g,",
 		   (double)spec->objective_wait / 1000, (long long)spec->objective_late_ppm,
 		   (double)spec->violation_cost / 1e6);
+	buf_printf(out, "\"is_priced\":%s,", spec->is_unpriced ? "false" : "true");
 	if (r->has_scores) {
 		put_score(out, "whole", &p->score.whole);
 		buf_text(out, ",");
@@ -634,7 +635,7 @@ static void put_score_row(struct table *t, const struct pool_spec *spec, const c
 	put_wait(t, s, s->wait_p50);
 	put_wait(t, s, s->wait_p99);
 	table_decimal(t, score_gpu_hours(s), 1);
-	table_text(t, human_dollars(score_dollars(s)).text);
+	spec->is_unpriced ? table_absent(t) : table_text(t, human_dollars(score_dollars(s)).text);
 	table_count(t, s->starts);
 	table_count(t, s->removals);
 	table_count(t, s->gave_up);

@@ -188,6 +188,14 @@ double score_dollars(const struct score *s)
 	return (double)s->micro_dollars / 1e6;
 }
 
+void score_write_dollars(const struct pool_spec *pool, int64_t micro_dollars, struct buf *out)
+{
+	if (pool->is_unpriced)
+		buf_text(out, "null");
+	else
+		buf_printf(out, "%.4f", (double)micro_dollars / 1e6);
+}
+
 void score_write_wait(const struct score *s, millis wait, struct buf *out)
 {
 	if (s->started)

@@ -41,6 +41,8 @@ bool score_keeps(const struct score *s, int64_t late_ppm); /* so many late reque
 double score_gpu_hours(const struct score *s);
 double score_dollars(const struct score *s);
 /* One of the waits in seconds as JSON; null where no request started. */
+/* null for a pool without prices */
+void score_write_dollars(const struct pool_spec *pool, int64_t micro_dollars, struct buf *out);
 void score_write_wait(const struct score *s, millis wait, struct buf *out);
 
 /* One tick, after the plan was carried out. Nothing in it outlives the call. */

@@ -66,15 +66,18 @@ static bool is_chance(const double *saved, double mean)
 	return mean < t95 * error && -mean < t95 * error;
 }
 
-static void compare(const struct day *before, const struct day *after, size_t pools, size_t pool,
+/* GPU hours of pools without prices are never added to dollars. */
+static void compare(const struct fleet_spec *fleet, const struct day *before, const struct day *after, size_t pool,
 		    struct trial_result *out)
 {
 	double saved[TRIAL_SEEDS] = { 0 };
+	size_t pools = fleet->pool_count;
 
 	for (size_t i = 0; i < TRIAL_SEEDS; i++) {
 		const struct day *b = &before[i * pools + pool], *with = &after[i * pools + pool];
 		for (size_t p = 0; p < pools; p++)
-			saved[i] += before[i * pools + p].dollars - after[i * pools + p].dollars;
+			if (fleet->pools[p].is_unpriced == fleet->pools[pool].is_unpriced)
+				saved[i] += before[i * pools + p].dollars - after[i * pools + p].dollars;
 		out->dollars += b->dollars / TRIAL_SEEDS;
 		out->late_share += b->late_share / TRIAL_SEEDS;
 		out->late_with += with->late_share / TRIAL_SEEDS;
@@ -102,7 +105,7 @@ bool trial_run(const struct simulation *as_is, const struct trial *trials, size_
 		}
 		if (trials[i].with && !run_all(&with, after, e))
 			return false;
-		compare(before, trials[i].with ? after : before, pools, trials[i].pool, &out[i]);
+		compare(as_is->world.fleet, before, trials[i].with ? after : before, trials[i].pool, &out[i]);
 	}
 	return true;
 }

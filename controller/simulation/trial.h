@@ -25,8 +25,8 @@ struct trial {
 };
 
 struct trial_result {
-	double dollars, late_share; /* a day, as it is */
-	double saved;		    /* a day, by all pools, with the change */
+	double dollars, late_share; /* a day, as it is; GPU hours of a pool without prices */
+	double saved;		    /* a day, by all pools with (or all without) prices, with the change */
 	double late_with;
 	bool is_chance; /* the seeds differ by as much as is saved */
 };

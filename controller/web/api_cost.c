@@ -236,7 +236,7 @@ static bool take_prices_away(struct api_call *c, struct question *q, struct erro
 	history_pools(c->history, &count);
 	q->is_unpriced = arena_array(&c->arena, bool, count + 1);
 	for (size_t i = 0; i < fleet->stretch.pool_count; i++)
-		q->is_unpriced[fleet->stretch.pools[i]] = !manifest_pool_is_priced(&fleet->manifest, i);
+		q->is_unpriced[fleet->stretch.pools[i]] = fleet->manifest.fleet.pools[i].is_unpriced;
 	for (size_t i = 0; i < q->count; i++)
 		if (q->is_unpriced[q->totals[i].pool])
 			memset(q->totals[i].sums.dollars, 0, sizeof q->totals[i].sums.dollars);

@@ -50,8 +50,8 @@ static const struct record_member item_members[] = {
 	{ "asked", RECORD_COUNT(decision_item, asked), .may_be_null = true,
 	  .help = "change of hot replicas asked for; null where nothing was asked" },
 	{ "heldBy", RECORD_TEXT(decision_item, held_by), .help = "the one limit that held it, or none" },
-	{ "dollarsPerHour", RECORD_NUMBER(decision_item, d.dollars_per_hour, 6),
-	  .help = "what the pool costs after the plan" },
+	{ "dollarsPerHour", RECORD_NUMBER(decision_item, d.dollars_per_hour, 6), .may_be_null = true,
+	  .help = "what the pool costs after the plan; null where no price is given" },
 	{ "late", RECORD_COUNT(decision_item, d.late), .may_be_null = true, .help = "late requests of the tick" },
 	{ "reason", RECORD_TEXT(decision_item, reason), .help = "in sentences" },
 };
@@ -253,6 +253,8 @@ static bool read_item(struct api_call *c, const struct history_hit *hit, struct 
 				       .held_by = limit_name((enum limit)d->held_by),
 				       .reason = explain_headline(&x, &c->arena),
 				       .d = *d };
+	if (fleet->manifest.fleet.pools[place].is_unpriced)
+		out->d.dollars_per_hour = ABSENT;
 	return true;
 }
 

@@ -100,8 +100,10 @@ struct weighed {
 };
 
 /* Micro-dollars a day for so many thousandths of a GPU, at the price of those that objectives would hold. */
-static int64_t dollars_a_day(const struct pool_plan *p, int64_t gpu_milli)
+static int64_t dollars_a_day(const struct pool_spec *pool, const struct pool_plan *p, int64_t gpu_milli)
 {
+	if (pool->is_unpriced)
+		return ABSENT;
 	for (size_t i = 0; i < p->price_count && gpu_milli != ABSENT; i++)
 		if (p->prices[i].gpu_milli > 0 && p->prices[i].dollars_per_hour > 0)
 			return (int64_t)((__int128)gpu_milli * 24 * p->prices[i].dollars_per_hour /
@@ -118,13 +120,15 @@ static struct record_items view_rules(const struct weighed *w)
 
 	if (!w->memory)
 		return (struct record_items){ 0 };
+	const struct pool_spec *pool = &w->fleet->manifest.fleet.pools[w->place];
 	const struct rule_standing *all = policy_standings(w->memory, &w->fleet->manifest.fleet, w->place, a, &target);
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(buf_release) struct buf name = { 0 };
 
 		rule_describe(w->memory, w->place, (int64_t)i, &name);
-		rules[i] = (struct standing_view){ all[i], (int64_t)i, dollars_a_day(&w->r.plan, all[i].gpu_milli),
-						   arena_strdup(a, name.text ? name.text : "", name.len) };
+		rules[i] =
+			(struct standing_view){ all[i], (int64_t)i, dollars_a_day(pool, &w->r.plan, all[i].gpu_milli),
+						arena_strdup(a, name.text ? name.text : "", name.len) };
 	}
 	return (struct record_items){ rules, count };
 }
@@ -136,10 +140,11 @@ static struct record_items view_prices(const struct weighed *w)
 
 	for (size_t i = 0; i < p->price_count; i++) {
 		const struct objective_price *o = &p->prices[i];
-		bool is_kept = o->rule != ABSENT;
+		bool is_kept = o->rule != ABSENT,
+		     has_price = is_kept && !w->fleet->manifest.fleet.pools[w->place].is_unpriced;
 
 		prices[i] =
-			(struct price_view){ PPM - o->late_ppm, o->rule, is_kept ? o->dollars_per_hour * 24 : ABSENT,
+			(struct price_view){ PPM - o->late_ppm, o->rule, has_price ? o->dollars_per_hour * 24 : ABSENT,
 					     is_kept ? o->gpu_milli * 24 : ABSENT, is_kept ? o->share_ppm : ABSENT };
 	}
 	return (struct record_items){ prices, p->price_count };

@@ -91,7 +91,6 @@ static struct record_items view_groups(struct api_call *c, const struct api_flee
 {
 	const struct fleet_spec *fleet = &of->manifest.fleet;
 	const struct pool_spec *pool = &fleet->pools[place];
-	bool is_priced = manifest_pool_is_priced(&of->manifest, place);
 	struct group_view *all = arena_array(&c->arena, struct group_view, pool->group_count + 1);
 	size_t i = 0;
 
@@ -103,7 +102,7 @@ static struct record_items view_groups(struct api_call *c, const struct api_flee
 					  .in = r->snapshot.groups[i],
 					  .d = r->plan.groups[i],
 					  .state = "ok" };
-		if (!is_priced)
+		if (pool->is_unpriced)
 			g->spec.price_per_hour = ABSENT;
 		const struct published_group *live = find_live_group(c->shown, g->spec.name);
 		limit = g->d.held_by != LIMIT_NONE ? limit_name((enum limit)g->d.held_by) : NULL;
@@ -372,7 +371,7 @@ static bool write_pool(struct api_call *c, const struct api_fleet *fleet, size_t
 		.problems = view_problems(c, live),
 		.groups = view_groups(c, fleet, place, &r),
 	};
-	if (!manifest_pool_is_priced(&fleet->manifest, place))
+	if (fleet->manifest.fleet.pools[place].is_unpriced)
 		v.d.dollars_per_hour = ABSENT;
 	/* The change comes last: reading another tick ends the lists of this one. */
 	if (!read_window(c, spec, pool, DAY, &v.late.day, e) || !read_window(c, spec, pool, WEEK, &v.late.week, e) ||

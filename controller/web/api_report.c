@@ -147,7 +147,7 @@ static bool read_pool(struct api_call *c, const struct api_fleet *fleet, size_t 
 {
 	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
 	size_t pool = fleet->stretch.pools[place];
-	bool is_priced = manifest_pool_is_priced(&fleet->manifest, place);
+	bool is_priced = !fleet->manifest.fleet.pools[place].is_unpriced;
 	struct attainment_report *r = arena_new(&c->arena, struct attainment_report);
 
 	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, r, e))

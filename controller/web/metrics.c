@@ -145,6 +145,11 @@ static void sample(struct metric_sink *s, const struct metric_label *more, int64
 	write_sample(s, "", more, value, s->metric->digits);
 }
 
+static const struct pool_spec *pool_of(const struct metric_sink *s)
+{
+	return &s->shown->fleet->pools[s->item];
+}
+
 static int64_t member(const struct metric_sink *s)
 {
 	return *(const int64_t *)(const void *)((const char *)s->base + s->metric->offset);
@@ -366,6 +371,13 @@ static void write_problems(struct metric_sink *s)
 		       ((const struct published_pool *)s->base)->problem[k] != NULL);
 }
 
+/* A pool without prices has GPU hours, and no dollars. */
+static void write_hourly(struct metric_sink *s)
+{
+	if (!pool_of(s)->is_unpriced)
+		sample(s, NULL, member(s));
+}
+
 #define DECISION(member_) \
 	.of = OF_DECISION, .labels = "namespace, pool", .offset = offsetof(struct pool_decision, member_)
 #define POOL(member_) .of = OF_POOL, .labels = "namespace, pool", .offset = offsetof(struct published_pool, member_)
@@ -426,7 +438,7 @@ static const struct metric pool_metrics[] = {
 	{ .name = "preheat_pool_lead_time_samples", DECISION(lead_samples), .help = "Measured starts behind the lead times." },
 	{ .name = "preheat_pool_stage_seconds", .of = OF_POOL, .digits = 3, .labels = "namespace, pool, stage, percentile", .write = write_stages,
 	  .help = "Measured time of a stage between asking and serving." },
-	{ .name = "preheat_pool_dollars_per_hour", DECISION(dollars_per_hour), .digits = 6, .help = "What the pool costs after the last decision." },
+	{ .name = "preheat_pool_dollars_per_hour", DECISION(dollars_per_hour), .write = write_hourly, .digits = 6, .help = "What the pool costs after the last decision; of a pool with prices." },
 	{ .name = "preheat_pool_budget_dollars_per_hour", DECISION(budget_per_hour), .digits = 6, .help = "The budget that applies; 0: none." },
 	{ .name = "preheat_pool_rule", DECISION(rule), .help = "Number of the rule in force." },
 	{ .name = "preheat_pool_rule_margin_ratio", DECISION(margin_permille), .digits = 3, .help = "Its margin over demand." },
@@ -513,6 +525,12 @@ static void write_states(struct metric_sink *s)
 		sample(s, LABELS({ "state", gpu_state_name((enum gpu_state)i) }), sums[i]);
 }
 
+static void write_state_dollars(struct metric_sink *s)
+{
+	if (!pool_of(s)->is_unpriced)
+		write_states(s);
+}
+
 static void write_tokens(struct metric_sink *s)
 {
 	const struct cost_sums *c = s->base;
@@ -558,10 +576,16 @@ static void write_label_costs(struct metric_sink *s)
 	}
 }
 
+static void write_label_dollars(struct metric_sink *s)
+{
+	if (!pool_of(s)->is_unpriced)
+		write_label_costs(s);
+}
+
 /* clang-format off */
 static const struct metric cost_metrics[] = {
-	{ .name = "preheat_cost_dollars_total", .type = METRIC_COUNTER, .of = OF_COST, .digits = 6, .labels = "namespace, pool, state", .write = write_states, .offset = offsetof(struct cost_sums, dollars),
-	  .help = "Dollars by what the GPUs did: idle, lent, starting, serving, standby. Sums to the pool's bill." },
+	{ .name = "preheat_cost_dollars_total", .type = METRIC_COUNTER, .of = OF_COST, .digits = 6, .labels = "namespace, pool, state", .write = write_state_dollars, .offset = offsetof(struct cost_sums, dollars),
+	  .help = "Dollars by what the GPUs did: idle, lent, starting, serving, standby. Sums to the pool's bill; of pools with prices." },
 	{ .name = "preheat_gpu_seconds_total", .type = METRIC_COUNTER, .of = OF_COST, .digits = 3, .labels = "namespace, pool, state", .write = write_states, .offset = offsetof(struct cost_sums, gpu_ms),
 	  .help = "GPU seconds by what the GPUs did. All but standby are billed in full." },
 	{ .name = "preheat_tokens_total", .type = METRIC_COUNTER, .of = OF_COST, .labels = "namespace, pool, kind", .write = write_tokens,
@@ -569,7 +593,7 @@ static const struct metric cost_metrics[] = {
 	{ .name = "preheat_late_requests_total", .type = METRIC_COUNTER, .of = OF_COST, .labels = "namespace, pool, cause", .write = write_late,
 	  .help = "Late requests by what held the pool when they were late." },
 	{ .name = "preheat_cost_label_dollars_total", .type = METRIC_COUNTER,
-	  .labels = "namespace, pool, cost_center, product, environment, workload_type", .of = OF_POOL, .digits = 6, .write = write_label_costs, .offset = offsetof(struct published_label_cost, dollars),
+	  .labels = "namespace, pool, cost_center, product, environment, workload_type", .of = OF_POOL, .digits = 6, .write = write_label_dollars, .offset = offsetof(struct published_label_cost, dollars),
 	  .help = "The bill by the cost labels of the pods that hold the GPUs; no-pod where none does, others beyond 100 combinations." },
 	{ .name = "preheat_cost_label_gpu_seconds_total", .type = METRIC_COUNTER,
 	  .labels = "namespace, pool, cost_center, product, environment, workload_type", .of = OF_POOL, .digits = 3, .write = write_label_costs, .offset = offsetof(struct published_label_cost, gpu_ms),
@@ -593,6 +617,18 @@ static void write_error(struct metric_sink *s)
 		sample(s, LABELS({ "kind", error_kind_name(kind) }), 1);
 }
 
+static void write_price(struct metric_sink *s)
+{
+	const struct fleet_spec *fleet = s->shown->fleet;
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		for (size_t k = 0; k < fleet->pools[i].group_count; k++)
+			if (fleet->pools[i].groups[k] == s->item && !fleet->pools[i].is_unpriced) {
+				sample(s, NULL, member(s));
+				return;
+			}
+}
+
 #define SPEC(member_) .of = OF_GROUP_SPEC, .labels = "group, provider", .offset = offsetof(struct group_spec, member_)
 #define DECIDED(member_) \
 	.of = OF_GROUP_DECISION, .labels = "group, provider", .offset = offsetof(struct group_decision, member_)
@@ -608,7 +644,7 @@ static const struct metric group_metrics[] = {
 	{ .name = "preheat_node_group_standby_nodes", DESCRIBED(standby), .help = "Machines requested for standby, as the provider reports." },
 	{ .name = "preheat_node_group_min_nodes", SPEC(min_nodes), .help = "Lowest size that is requested." },
 	{ .name = "preheat_node_group_max_nodes", SPEC(max_nodes), .help = "Highest size that is requested." },
-	{ .name = "preheat_node_group_node_dollars_per_hour", SPEC(price_per_hour), .digits = 6, .help = "What one node costs." },
+	{ .name = "preheat_node_group_node_dollars_per_hour", SPEC(price_per_hour), .write = write_price, .digits = 6, .help = "What one node costs, where the manifest gives its price." },
 	{ .name = "preheat_node_group_blocked", .of = OF_GROUP_DECISION, .labels = "group, provider", .write = write_blocked,
 	  .help = "1 while nothing is started here after a refusal (stock-out, quota)." },
 	{ .name = "preheat_node_group_blocked_until_timestamp_seconds", DECIDED(blocked_until), .digits = 3, .help = "When it is tried again; 0: free." },

@@ -2,12 +2,13 @@
 
 #include "base/decode.h"
 #include "base/list.h"
+#include "controller/policy/fields.h"
 
 #include <string.h>
 
 struct advice_row {
 	const char *namespace, *pool, *change, *needs, *why;
-	struct decoded_text saves, dollars, days;
+	struct decoded_text saves, dollars, gpu_hours, days;
 	int64_t late_ppm, late_with_ppm, allowed_ppm, incidents, incidents_late, incidents_late_with;
 };
 
@@ -23,6 +24,7 @@ static const struct field row_fields[] = {
 	FIELD(struct advice_row, incidents_late_with, FIELD_INT, "incidents_late_with"),
 	FIELD(struct advice_row, saves, FIELD_RAW, "saves_dollars_a_day"),
 	FIELD(struct advice_row, dollars, FIELD_RAW, "dollars_a_day"),
+	FIELD(struct advice_row, gpu_hours, FIELD_RAW, "saves_gpu_hours_a_day"),
 	FIELD(struct advice_row, late_ppm, FIELD_INT, "late_ppm"),
 	FIELD(struct advice_row, late_with_ppm, FIELD_INT, "late_with_ppm"),
 	FIELD(struct advice_row, allowed_ppm, FIELD_INT, "allowed_ppm"),
@@ -46,9 +48,14 @@ static bool take_row(void *user, void *record, struct error *e)
 	struct reading *r = user;
 	struct recommendation is = { 0 }, *to = &is;
 
-	if (!row->namespace || !row->pool || !row->change || !decoded_number(&row->saves, 6, &to->saves) ||
-	    !decoded_number(&row->dollars, 6, &to->dollars) || !decoded_number(&row->days, 3, &to->days_milli))
-		return error_set(e, ERROR_INVALID, "found a row without namespace, pool, change, dollars or days");
+	if (!decoded_number(&row->saves, 6, &to->saves) || !decoded_number(&row->dollars, 6, &to->dollars))
+		to->saves = to->dollars = ABSENT; /* a pool without prices */
+	if (!decoded_number(&row->gpu_hours, 6, &to->saves_gpu_hours))
+		to->saves_gpu_hours = ABSENT;
+	if (!row->namespace || !row->pool || !row->change || (to->saves == ABSENT && to->saves_gpu_hours == ABSENT) ||
+	    !decoded_number(&row->days, 3, &to->days_milli))
+		return error_set(e, ERROR_INVALID,
+				 "found a row without namespace, pool, change, what it saves or days");
 	to->namespace = keep(r->arena, row->namespace);
 	to->pool = keep(r->arena, row->pool);
 	to->change = keep(r->arena, row->change);

@@ -10,6 +10,7 @@ struct recommendation {
 	const char *needs;					/* NULL: nothing */
 	const char *why;					/* why it saves, where that is not plain; NULL */
 	int64_t saves, dollars;					/* micro-dollars a day; what it saves may be negative */
+	int64_t saves_gpu_hours;				/* millionths a day, where there are no prices */
 	int64_t late_ppm, late_with_ppm, allowed_ppm;		/* now; with it; by the objective, as it is with it */
 	int64_t days_milli;					/* of recorded traffic that it was tried on */
 	int64_t incidents, incidents_late, incidents_late_with; /* recent ones; late requests in them, by the model */

@@ -133,12 +133,26 @@ found 'cost: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour
 found 'report: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
 	preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
 unpriced="sed '/pricePerHour/d; /standby/d' '$example/pool.yaml' >p.yaml; "'preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1'
-for verb in cost 'cost --by class' 'cost --excess' 'cost --alternatives' report; do
+for verb in cost 'cost --by class' 'cost --excess' 'cost --alternatives' report explain 'explain --full' 'history --all -o wide' advise \
+	'advise --all -o wide' 'lead-time -o wide' 'replay --objective 5s,95%'; do
 	found "$verb: no price" 1 '^0$' "$unpriced" "preheat $verb --db out >said 2>/dev/null && grep -c '[$][0-9]' said"
 done
 found 'cost: no price, for programs' 0 '^null null true$' "$unpriced" \
 	'preheat cost --db out -o json 2>/dev/null | jq -r ".[0] | \"\(.dollars) \(.dollars_per_request) \(.gpu_hours > 0)\""'
 found 'cost: how to give a price' 0 'Pool chat: its node groups have no price .*; give pricePerHour to its nodeGroups' "$unpriced" 'preheat cost --db out 2>&1'
+found 'explain: no price' 0 '^It costs +[0-9.]+ GPU hours an hour after this plan[.]$' "$unpriced" 'preheat explain --db out'
+found 'explain: no price, for programs' 0 '^null null$' "$unpriced" \
+	'preheat explain --db out -o json | jq -r "\"\(.decision.dollars_per_hour) \(.groups[0].price_per_hour)\""'
+found 'history: no price, for programs' 0 '^true$' "$unpriced" \
+	'preheat history --all --db out -o json | jq "all(.dollars_per_hour_micro == null)"'
+found 'advise: no price' 0 '^null null true$' "$unpriced" \
+	'preheat advise --all --db out -o json | jq -r ".[0] | \"\(.saves_dollars_a_day) \(.dollars_a_day) \(.saves_gpu_hours_a_day != null)\""'
+found 'advise: no price, GPU hours' 0 ' -?[0-9,.]+ h ' "$unpriced" 'preheat advise --all --db out'
+found 'lead-time: no price' 0 '^true$' "$unpriced" 'preheat lead-time --db out -o json | jq "all(.half_saves_dollars_a_day == null)"'
+found 'simulate: no price' 1 '^0$' "$unpriced" \
+	'preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out again | grep -c "[$][0-9]"'
+found 'simulate: no price, for programs' 0 '^null null true$' "$unpriced" \
+	'jq -r ".pools.chat | \"\(.dollars) \(.scored.dollars) \(.gpu_hours > 0)\"" out/summary.json'
 found 'status: no price' 0 '^chat +[0-9]+ h +[0-9]+ h +- +[0-9]+ h +-$' "$unpriced" \
 	'preheat status --utc --db out 2>/dev/null | sed -n "s/^chat  *- /chat 0 h /; p"'
 found 'status: how to give a price' 0 '^chat: no price is given, so GPU hours are told; give pricePerHour to its nodeGroups[.]$' "$unpriced" 'preheat status --db out'

@@ -261,8 +261,9 @@ function poolSection(pool, index) {
 	const first = pair(), second = pair();
 	figure(first, waitChart(pool, x));
 	figure(first, lateChart(pool, x));
-	figure(second, costChart(pool, x));
-	if (pool.prices.some(p => p.dollars_per_hour !== null))
+	if (pool.is_priced)
+		figure(second, costChart(pool, x));
+	if (pool.is_priced && pool.prices.some(p => p.dollars_per_hour !== null))
 		figure(second, priceChart(pool));
 	if (pool.rules.length)
 		figure(section, ruleChart(pool, x));
@@ -300,7 +301,7 @@ function summaryTable() {
 		column("Draws", r => drawsOf(r)),
 		column("Requests", r => count(r.requests)), column("Wait p50", r => r.wait_p50_s === null ? "–" : seconds(r.wait_p50_s)),
 		column("Wait p99", r => r.wait_p99_s === null ? "–" : seconds(r.wait_p99_s)), column("GPU hours", r => decimal(r.gpu_hours)),
-		column("Cost", r => dollars(r.dollars)), column("Starts", r => count(r.starts)),
+		column("Cost", r => r.pool.is_priced ? dollars(r.dollars) : "–"), column("Starts", r => count(r.starts)),
 		column("Removals", r => count(r.removals)),
 	], rows));
 }

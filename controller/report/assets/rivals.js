@@ -13,32 +13,37 @@ function lookOf(family, families) {
 	return { sign: signs[at][family === base(family) ? 0 : 1], color: signColors[at], size: 11 };
 }
 
-/* Runs that no other run beats both in dollars and in late share, cheapest first. */
-function frontierOf(runs) {
+/* Runs that no other run beats both in what they spend and in late share, cheapest first. */
+function frontierOf(runs, spent) {
 	let least = Infinity;
-	return [...runs].sort((a, b) => a.dollars - b.dollars || a.late_share - b.late_share)
+	return [...runs].sort((a, b) => spent(a) - spent(b) || a.late_share - b.late_share)
 		.filter(run => run.late_share < least && ((least = run.late_share), true));
 }
 
+/* A pool without prices has GPU hours. */
+const spentOf = pool => pool.is_priced ? r => r.dollars : r => r.gpu_hours;
+const moneyOf = pool => pool.is_priced ? dollars : v => `${decimal(v)} GPU hours`;
+
 function rivalChart(pool, families, best) {
+	const spent = spentOf(pool), money = moneyOf(pool), unit = pool.is_priced ? "dollars" : "GPU hours";
 	const floor = Math.min(1, ...pool.rivals.map(r => r.late_share).filter(v => v > 0)) / 2;
 	const place = r => Math.max(r.late_share, floor);
-	const runs = [...pool.rivals].sort((a, b) => place(a) - place(b)), frontier = new Set(frontierOf(runs));
+	const runs = [...pool.rivals].sort((a, b) => place(a) - place(b)), frontier = new Set(frontierOf(runs, spent));
 	const sizeOf = (r, look) => best.has(r) ? Math.max(look.size, 20) : look.size, allowed = pool.objective_late_ppm / 1e6;
 	const mark = r => {
 		const look = lookOf(r.family, families);
-		return { ...look, x: place(r), y: r.dollars, size: sizeOf(r, look),
-			text: `${look.sign} ${r.family} ${r.setting}\n${percent(r.late_share)} late, ${dollars(r.dollars)}, ` +
+		return { ...look, x: place(r), y: spent(r), size: sizeOf(r, look),
+			text: `${look.sign} ${r.family} ${r.setting}\n${percent(r.late_share)} late, ${pool.is_priced ? `${dollars(r.dollars)}, ` : ""}` +
 				`${decimal(r.gpu_hours)} GPU hours${best.has(r) ? "\ncheapest of its family that meets the objective" : ""}` };
 	};
 	return {
 		x: runs.map(place), xKind: "log", xName: "late share", showX: shortPercent, showAt: percent, xLegend: "late share",
-		title: "Rivals: dollars over lateness", yName: "dollars", showY: shortNumber, height: 380, isFree: true,
+		title: `Rivals: ${unit} over lateness`, yName: unit, showY: shortNumber, height: 380, isFree: true,
 		says: "Each sign is one run on the same traffic; large ones are the cheapest of their family that meet the objective. " +
 			"The line joins the runs that none beats in both. Further left and lower is better.",
-		series: [{ name: "all runs", values: runs.map(r => r.dollars), color: "--faint", shape: "none", show: dollars },
-			{ name: "frontier", values: runs.map(r => frontier.has(r) ? r.dollars : null), color: "--faint", shape: "line", joined: true,
-				show: dollars }],
+		series: [{ name: "all runs", values: runs.map(spent), color: "--faint", shape: "none", show: money },
+			{ name: "frontier", values: runs.map(r => frontier.has(r) ? spent(r) : null), color: "--faint", shape: "line", joined: true,
+				show: money }],
 		marks: runs.map(mark).sort((a, b) => b.size - a.size),
 		xLimits: allowed > 0 ? [{ x: allowed, name: `objective ${shortPercent(allowed)}` }] : [],
 	};
@@ -50,7 +55,7 @@ const meets = (pool, run) => run.late_share * 1e6 <= pool.objective_late_ppm;
 function choiceOf(pool, family) {
 	const runs = pool.rivals.filter(r => r.family === family), met = runs.filter(r => meets(pool, r));
 	const least = (list, key) => list.reduce((a, b) => a && key(a) <= key(b) ? a : b, undefined);
-	return met.length ? least(met, r => r.dollars) : least(runs, r => r.late_share);
+	return met.length ? least(met, spentOf(pool)) : least(runs, r => r.late_share);
 }
 
 function rivalPart(section, pool) {
@@ -64,12 +69,12 @@ function rivalPart(section, pool) {
 		sign.style.color = `var(${look.color})`;
 		return element("li", {}, sign, family);
 	})));
-	choices.sort((a, b) => best.has(b) - best.has(a) || a.dollars - b.dollars);
+	choices.sort((a, b) => best.has(b) - best.has(a) || spentOf(pool)(a) - spentOf(pool)(b));
 	section.append(element("div", { class: "scroll", tabindex: "0" }, tableOf(
 		"The cheapest setting of each that meets the objective (✓), or the one that comes nearest (✗).", [
 			["Family", r => r.family], ["Setting", r => r.setting || "defaults"],
 			["Late share", r => element("span", { class: best.has(r) ? "good" : "bad" }, `${best.has(r) ? "✓" : "✗"} ${percent(r.late_share)}`),
 				"number"],
-			["Draws", r => count(r.draws), "number"], ["GPU hours", r => decimal(r.gpu_hours), "number"], ["Cost", r => dollars(r.dollars), "number"],
+			["Draws", r => count(r.draws), "number"], ["GPU hours", r => decimal(r.gpu_hours), "number"], ["Cost", r => pool.is_priced ? dollars(r.dollars) : "–", "number"],
 		], choices)));
 }

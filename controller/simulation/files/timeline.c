@@ -48,14 +48,14 @@ static void write_seconds(struct buf *out, millis ms)
 	}
 }
 
-static void write_row(struct buf *out, millis end, const char *pool, const struct tick_result *r)
+static void write_row(struct buf *out, millis end, const struct pool_spec *pool, const struct tick_result *r)
 {
 	const int64_t counts[] = { r->arrived,		r->started, r->late,	 r->waiting,  r->running,
 				   r->running_draining, r->ready,   r->starting, r->draining, r->standby };
 
 	write_seconds(out, end);
 	buf_append(out, ",", 1);
-	buf_text(out, pool);
+	buf_text(out, pool->name);
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		buf_append(out, ",", 1);
 		write_number(out, counts[i], 1);
@@ -63,9 +63,11 @@ static void write_row(struct buf *out, millis end, const char *pool, const struc
 	buf_append(out, ",", 1);
 	write_seconds(out, r->gpu_ms);
 	buf_append(out, ",", 1);
-	write_number(out, r->micro_dollars / 1000000, 1);
-	buf_append(out, ".", 1);
-	write_number(out, r->micro_dollars % 1000000, 6);
+	if (!pool->is_unpriced) {
+		write_number(out, r->micro_dollars / 1000000, 1);
+		buf_append(out, ".", 1);
+		write_number(out, r->micro_dollars % 1000000, 6);
+	}
 	buf_append(out, "\n", 1);
 }
 
@@ -76,7 +78,7 @@ bool timeline_tick(void *timeline, const struct tick_view *v, struct error *e)
 	(void)e; /* output_commit() tells */
 	buf_clear(&t->row);
 	for (size_t i = 0; i < v->snapshot->fleet->pool_count; i++)
-		write_row(&t->row, v->end, v->snapshot->fleet->pools[i].name, &v->results[i]);
+		write_row(&t->row, v->end, &v->snapshot->fleet->pools[i], &v->results[i]);
 	output_bytes(t->output, t->row.text, t->row.len);
 	return true;
 }
@@ -105,7 +107,7 @@ void timeline_abandon(struct timeline *t)
 	release(t);
 }
 
-static void write_score(const struct score *s, const char *indent, struct buf *out)
+static void write_score(const struct pool_spec *pool, const struct score *s, const char *indent, struct buf *out)
 {
 	buf_printf(out, "%s\"requests\": %" PRId64 ",\n", indent, s->requests);
 	buf_printf(out, "%s\"late\": %" PRId64 ",\n", indent, s->late);
@@ -123,7 +125,9 @@ static void write_score(const struct score *s, const char *indent, struct buf *o
 	score_write_wait(s, s->wait_p99, out);
 	buf_text(out, ",\n");
 	buf_printf(out, "%s\"gpu_hours\": %.4f,\n", indent, score_gpu_hours(s));
-	buf_printf(out, "%s\"dollars\": %.4f,\n", indent, score_dollars(s));
+	buf_printf(out, "%s\"dollars\": ", indent);
+	score_write_dollars(pool, s->micro_dollars, out);
+	buf_text(out, ",\n");
 	buf_printf(out, "%s\"starts\": %" PRId64 ",\n", indent, s->starts);
 	buf_printf(out, "%s\"removals\": %" PRId64 ",\n", indent, s->removals);
 	buf_printf(out, "%s\"lost\": %" PRId64 ",\n", indent, s->lost);
@@ -134,15 +138,17 @@ static void write_score(const struct score *s, const char *indent, struct buf *o
 }
 
 /* What the ticks in timeline.csv and history.db add up to. */
-static void write_first(const struct score *s, struct buf *out)
+static void write_first(const struct pool_spec *pool, const struct score *s, struct buf *out)
 {
 	buf_printf(out,
 		   ",\n      \"first_draw\": { \"late\": %" PRId64 ", \"late_share\": %.8f, \"gpu_hours\": %.4f, "
-		   "\"dollars\": %.4f, \"starts\": %" PRId64 ", \"removals\": %" PRId64 " }",
-		   s->late, score_late_share(s), score_gpu_hours(s), score_dollars(s), s->starts, s->removals);
+		   "\"dollars\": ",
+		   s->late, score_late_share(s), score_gpu_hours(s));
+	score_write_dollars(pool, s->micro_dollars, out);
+	buf_printf(out, ", \"starts\": %" PRId64 ", \"removals\": %" PRId64 " }", s->starts, s->removals);
 }
 
-static void write_classes(const struct pool_score *p, struct buf *out)
+static void write_classes(const struct pool_spec *pool, const struct pool_score *p, struct buf *out)
 {
 	if (!p->class_count)
 		return;
@@ -153,7 +159,9 @@ static void write_classes(const struct pool_score *p, struct buf *out)
 		json_write_text(c->name, out);
 		buf_printf(out, ": { \"requests\": %" PRId64 ", \"late\": %" PRId64 ", \"slot_hours\": %.4f, ",
 			   c->requests, c->late, (double)c->slot_ms / (double)HOUR);
-		buf_printf(out, "\"dollars\": %.4f }", (double)c->micro_dollars / 1e6);
+		buf_text(out, "\"dollars\": ");
+		score_write_dollars(pool, c->micro_dollars, out);
+		buf_text(out, " }");
 	}
 	buf_text(out, "\n      }");
 }
@@ -175,16 +183,18 @@ void summary_json(const struct summary_run *run, const struct run_result *result
 		buf_printf(out, ",\n  \"recorded\": %s", run->recorded);
 	buf_text(out, ",\n  \"pools\": {");
 	for (size_t i = 0; i < run->fleet->pool_count; i++) {
+		const struct pool_spec *pool = &run->fleet->pools[i];
+
 		buf_text(out, i ? ",\n    " : "\n    ");
-		json_write_text(run->fleet->pools[i].name, out);
+		json_write_text(pool->name, out);
 		buf_text(out, ": {\n");
-		write_score(&result->pools[i].whole, "      ", out);
+		write_score(pool, &result->pools[i].whole, "      ", out);
 		buf_text(out, ",\n      \"scored\": {\n");
-		write_score(&result->pools[i].scored, "        ", out);
+		write_score(pool, &result->pools[i].scored, "        ", out);
 		buf_text(out, "\n      }");
 		if (run->first)
-			write_first(&run->first[i].whole, out);
-		write_classes(&result->pools[i], out);
+			write_first(pool, &run->first[i].whole, out);
+		write_classes(pool, &result->pools[i], out);
 		buf_text(out, "\n    }");
 	}
 	buf_text(out, "\n  }\n}\n");

@@ -28,15 +28,19 @@ function phraseOf(change) {
 	return change;
 }
 
+/* Dollars, or GPU hours where no price is given. */
+const savesOf = r => r.savesDollarsPerDay === null ? r.savesGpuHoursPerDay : r.savesDollarsPerDay;
+const amount = r => r.savesDollarsPerDay === null ? `${count(Math.abs(r.savesGpuHoursPerDay))} GPU hours` : dollars(Math.abs(r.savesDollarsPerDay));
+
 const fact = (name, ...value) => el("div", null, el("dt", null, name), el("dd", null, ...value));
 
 function card(r) {
-	const [kind, words] = kinds[r.kind], saves = r.savesDollarsPerDay;
+	const [kind, words] = kinds[r.kind], saves = savesOf(r);
 
-	return el("li", { class: "change" }, el("div", { class: "change-head" }, sign(kind, words), el("b", null, `${saves > 0 ? "−" : "+"}${dollars(Math.abs(saves))} a day`)),
+	return el("li", { class: "change" }, el("div", { class: "change-head" }, sign(kind, words), el("b", null, `${saves > 0 ? "−" : "+"}${amount(r)} a day`)),
 		el("h3", null, `${r.pool}: ${phraseOf(r.change)}`),
 		el("dl", { class: "change-facts" }, fact("Late", `${share(r.lateShare)} → `, el("b", null, `${share(r.lateShareWith)}`), `, of ${share(r.allowedShare)}`),
-			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing"),
+			r.dollarsPerDay === null ? null : fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing"),
 			r.incidents ? fact("Incidents", `${brief(r.incidentsLate)} → `, el("b", null, brief(r.incidentsLateWith)), r.incidents === 1 ? " late in the last one" : ` late in the last ${count(r.incidents)}`) : null),
 		r.kind === "secures" ? el("p", { class: "small faint" }, `Met in the last 7 days; the model misses it on the ${plural(Math.round(r.triedDays), "day")} tried.`) : null,
 		r.why ? el("p", { class: "small faint" }, `It saves, as ${r.why}.`) : null,
@@ -56,7 +60,7 @@ function noteOf(r) {
 function remedy(items) {
 	const r = items.find(i => i.kind === "restores");
 
-	return r ? `${r.pool}: ${phraseOf(r.change)}, for ${dollars(Math.abs(r.savesDollarsPerDay))} a day ${r.savesDollarsPerDay > 0 ? "less" : "more"}, and ${share(r.lateShareWith)} would be late.` : "";
+	return r ? `${r.pool}: ${phraseOf(r.change)}, for ${amount(r)} a day ${savesOf(r) > 0 ? "less" : "more"}, and ${share(r.lateShareWith)} would be late.` : "";
 }
 
 /** `onRemedy(words)`: what the head of the view may say. */

@@ -238,6 +238,25 @@ static void absent_is_not_zero(void **state)
 	assert_null(strstr(text.text, "preheat_pool_rule_standby_ratio"));
 }
 
+/* GPU hours where there is no price, never dollars. */
+static void without_prices_no_dollars(void **state)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct shown s;
+
+	(void)state;
+	fill_all(&s);
+	for (size_t i = 0; i < 2; i++)
+		s.pools[i].is_unpriced = true;
+	write_shown(&s, &text);
+	check_format(&text);
+	assert_null(strstr(text.text, "dollars_per_hour{namespace=\"llm\",pool=\"chat\"} 2.42"));
+	assert_null(strstr(text.text, "preheat_cost_dollars_total"));
+	assert_null(strstr(text.text, "preheat_cost_label_dollars_total"));
+	assert_null(strstr(text.text, "preheat_node_group_node_dollars_per_hour"));
+	assert_non_null(strstr(text.text, "preheat_gpu_seconds_total"));
+}
+
 static void before_the_first_decision(void **state)
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
@@ -357,13 +376,10 @@ static int print_sample(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_figure_is_told),
-		cmocka_unit_test(absent_is_not_zero),
-		cmocka_unit_test(before_the_first_decision),
-		cmocka_unit_test(labels_are_escaped),
-		cmocka_unit_test(followers_are_told_apart),
-		cmocka_unit_test(the_reference_is_current),
-		cmocka_unit_test(every_metric_is_in_the_reference),
+		cmocka_unit_test(every_figure_is_told),	     cmocka_unit_test(absent_is_not_zero),
+		cmocka_unit_test(without_prices_no_dollars), cmocka_unit_test(before_the_first_decision),
+		cmocka_unit_test(labels_are_escaped),	     cmocka_unit_test(followers_are_told_apart),
+		cmocka_unit_test(the_reference_is_current),  cmocka_unit_test(every_metric_is_in_the_reference),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "--sample") == 0)
