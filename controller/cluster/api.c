@@ -804,6 +804,8 @@ static bool is_worth_again(const struct api_call *c)
 {
 	bool may = c->effect == API_READ ? !c->is_single : c->is_repeatable;
 
+	if (c->needs_server && !c->status)
+		return false;
 	return may && c->deadline && !c->has_chunks && !c->is_cancelled && !c->is_barred &&
 	       (c->error.kind == ERROR_THROTTLED || c->error.kind == ERROR_UNAVAILABLE ||
 		(c->error.kind == ERROR_TIMEOUT && c->status));

@@ -94,6 +94,8 @@ struct api_call {
 	enum api_effect effect;
 	bool is_repeatable;  /* a write that may be sent twice */
 	bool is_single;	     /* a read that is not tried again */
+	bool needs_server;   /* a read that is tried again only after an answer: who refuses connections is told at once
+			      */
 	bool takes_protobuf; /* rather than JSON, from a server that writes it */
 	millis timeout;	     /* of all attempts together; 0: API_TIMEOUT, or none where `silence` is given */
 	millis silence;	     /* no byte for so long: the connection is dead; 0: not watched */

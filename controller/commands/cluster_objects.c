@@ -355,14 +355,15 @@ static bool read_templates(struct listing *l, struct cluster_access *x, struct e
 	return ok;
 }
 
-/* What refuses connections is told at once, not for every kind after as many attempts; any other answer is one. */
+/* What refuses connections is told at once, not for every kind after as many attempts; errors of a server that answers
+ * are tried again, and told once where they stay. */
 static bool find_server(struct cluster_access *x, struct error *e)
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
 	struct error why = { 0 };
 
-	if (cluster_access_get(x, &(struct api_call){ .path = "/version", .timeout = FIRST, .is_single = true }, &text,
-			       &why) ||
+	if (cluster_access_get(x, &(struct api_call){ .path = "/version", .timeout = FIRST, .needs_server = true },
+			       &text, &why) ||
 	    (why.kind != ERROR_UNAVAILABLE && why.kind != ERROR_TIMEOUT))
 		return true;
 	return error_set(

@@ -249,13 +249,9 @@ static bool ask(struct cluster_access *x, const char *namespace, struct buf *tex
 					.name_space = namespace };
 
 	api_object_path(&all, &path);
-	bool ok = cluster_access_get(x, &(struct api_call){ .path = path.text, .timeout = PATIENCE, .is_single = true },
-				     text, &why);
-	if (why.kind == ERROR_THROTTLED) {
-		buf_release(text);
-		ok = cluster_access_get(x, &(struct api_call){ .path = path.text, .timeout = PATIENCE }, text, &why);
-	}
-	return ok || explain_failure(x, &why, e);
+	return cluster_access_get(x, &(struct api_call){ .path = path.text, .timeout = PATIENCE, .needs_server = true },
+				  text, &why) ||
+	       explain_failure(x, &why, e);
 }
 
 /* NAMESPACE/NAME names both. */

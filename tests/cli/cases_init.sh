@@ -77,3 +77,12 @@ found 'init: the set is what is scaled' 0 'scaleTargetRef: \{ apiVersion: leader
 found 'init: and its leaders are the pods, of all groups' 0 \
 	'selector: \{ matchLabels: \{ leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: "0" \} \}' "$groups" "$set; cat preheat/pools.yaml"
 found 'init: what a leader is started with' 0 'maxSequences: 48 ' "$groups" "$set; cat preheat/pools.yaml"
+# A server that answers with errors is asked again; where they stay they are told once.
+server='printf "%s\n" "apiVersion: v1" "kind: Config" "current-context: c" "clusters: [ { name: c, cluster: { server: $ENDPOINT } } ]" \
+	"users: [ { name: u, user: { token: t } } ]" "contexts: [ { name: c, context: { cluster: c, user: u } } ]" >k.yaml'
+for verb in 'check --cluster' 'init --out .'; do
+	found "$verb: the API server fails twice" 0 '^asked$' '' "failing='$server; timeout 60 \"\$preheat_path\" $verb --kubeconfig k.yaml >&2; [ \$? -le 2 ] && echo asked'
+		FAILS=2 preheat_path=\$preheat_path python3 -B \"\$OLDPWD/tests/cli/one_answer.py\" '{\"kind\":\"List\",\"items\":[]}' sh -c \"\$failing\""
+	refused "$verb: the API server fails for long" 3 'the API server cannot be asked: .*503.*; do: ' '' "failing='$server; timeout 60 \"\$preheat_path\" $verb --kubeconfig k.yaml'
+		FAILS=1000 preheat_path=\$preheat_path python3 -B \"\$OLDPWD/tests/cli/one_answer.py\" '{}' sh -c \"\$failing\"; code=\$?; rm -f k.yaml; exit \$code"
+done
