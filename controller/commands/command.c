@@ -115,13 +115,68 @@ void command_write_notes(const struct command *c, struct buf *out)
 		c->write_notes(out);
 }
 
-static bool asks_for_help(int argc, char **argv)
+enum help { HELP_NONE, HELP_SHORT, HELP_LONG };
+
+static enum help asks_for_help(int argc, char **argv)
 {
+	enum help asked = HELP_NONE;
+
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return true;
+		if (strcmp(argv[i], "--help") == 0)
+			return HELP_LONG;
+		if (strcmp(argv[i], "-h") == 0)
+			asked = HELP_SHORT;
 	}
+	return asked;
+}
+
+static bool is_word_in(const char *word, const char *text)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = text; at && (at = strstr(at, word)); at += len)
+		if (!at[len] || strchr(" =]\n", at[len]))
+			return true;
 	return false;
+}
+
+/* One that the usage line or an example shows: what people call the verb with. */
+static bool is_much_used(const struct command *c, const struct option_row *row)
+{
+	char word[64];
+
+	snprintf(word, sizeof word, "--%s", row->name);
+	if (is_word_in(word, c->usage) || is_word_in(word, c->examples))
+		return true;
+	snprintf(word, sizeof word, "-%c", row->letter);
+	return row->letter && (is_word_in(word, c->usage) || is_word_in(word, c->examples));
+}
+
+static void print_verbs(const struct command *c)
+{
+	for (const struct command *const *v = c->verbs; v && *v; v++)
+		printf("%s  %-11s %s\n%s", v == c->verbs ? "Verbs:\n" : "", strrchr((*v)->name, ' ') + 1, (*v)->summary,
+		       v[1] ? "" : "\n");
+}
+
+/* -h: what most who ask want to be reminded of. */
+static void print_short_help(const struct command *c, const struct option_row *rows, size_t count)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct option_row *shown = arena_array(&a, struct option_row, count + 1);
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_much_used(c, &rows[i]))
+			shown[used++] = rows[i];
+	printf("Usage: %s %s\n%s.\n\n", program, c->usage, c->summary);
+	print_verbs(c);
+	if (used) {
+		fputs(used < count ? "Most used options:\n" : "Options:\n", stdout);
+		options_print(shown, used);
+		fputs("\n", stdout);
+	}
+	printf("All options, notes and examples: %s %s --help\n", program, c->name);
 }
 
 /* Examples as they are to be typed: `kubectl preheat` for who called it so. */
@@ -144,7 +199,8 @@ static void print_examples(const char *text)
 
 static void print_help(const struct command *c, const struct option_row *rows, size_t count)
 {
-	static const struct option_row help = { "help", 'h', OPTION_FLAG, NULL, "show this help", NULL, NULL };
+	static const struct option_row help = { "help", 'h', OPTION_FLAG, NULL, "show this help; -h: in short",
+						NULL,	NULL };
 	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(buf_release) struct buf notes = { 0 };
 	struct option_row *all = arena_array(&a, struct option_row, count + 1);
@@ -153,9 +209,7 @@ static void print_help(const struct command *c, const struct option_row *rows, s
 		memcpy(all, rows, count * sizeof *rows);
 	all[count] = help;
 	printf("%s\n\nUsage:\n  %s %s\n\n", c->summary, program, c->usage);
-	for (const struct command *const *v = c->verbs; v && *v; v++)
-		printf("%s  %-11s %s\n%s", v == c->verbs ? "Verbs:\n" : "", strrchr((*v)->name, ' ') + 1, (*v)->summary,
-		       v[1] ? "" : "\n");
+	print_verbs(c);
 	fputs("Options:\n", stdout);
 	options_print(all, count + 1);
 	command_write_notes(c, &notes);
@@ -178,8 +232,9 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 		*code = EXIT_DONE;
 		return false;
 	}
-	if (asks_for_help(argc, argv)) {
-		print_help(c, rows, count);
+	enum help help = asks_for_help(argc, argv);
+	if (help != HELP_NONE) {
+		(help == HELP_SHORT ? print_short_help : print_help)(c, rows, count);
 		*code = EXIT_DONE;
 		return false;
 	}

@@ -1,7 +1,7 @@
 /*
  * One verb of the command line: one file here, one line in list.def.
  * run() gets its own argv (argv[0] is the verb) and returns the exit code.
- * --help is handled by command_options().
+ * -h and --help are handled by command_options().
  */
 #pragma once
 #include "base/buf.h"
