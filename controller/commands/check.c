@@ -438,9 +438,15 @@ static void group_names(const struct manifest *m, const struct pool_spec *p, str
 static void print_pools(const struct manifest *m, enum table_format format)
 {
 	static const struct table_column columns[] = {
-		{ .name = "pool" },	 { .name = "class" },	  { .name = "mode" },
-		{ .name = "objective" }, { .name = "sequences" }, { .name = "lead_time", .title = "LEAD P50/P95" },
-		{ .name = "headroom" },	 { .name = "budget" },	  { .name = "node_groups", .title = "NODE GROUPS" },
+		{ .name = "pool" },
+		{ .name = "class" },
+		{ .name = "mode" },
+		{ .name = "objective" },
+		{ .name = "sequences", .is_wide = true },
+		{ .name = "lead_time", .title = "LEAD P50/P95" },
+		{ .name = "headroom", .is_wide = true },
+		{ .name = "budget", .is_wide = true },
+		{ .name = "node_groups", .title = "NODE GROUPS" },
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	CLEANUP(buf_release) struct buf text = { 0 };
@@ -512,7 +518,7 @@ static void print_groups(const struct manifest *m, enum table_format format)
 		{ .name = "dollars_per_hour", .title = "$/HOUR", .is_right = true },
 		{ .name = "min", .is_right = true },
 		{ .name = "max", .is_right = true },
-		{ .name = "standby" },
+		{ .name = "standby", .is_wide = true },
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	CLEANUP(buf_release) struct buf text = { 0 };
@@ -526,9 +532,12 @@ static void print_groups(const struct manifest *m, enum table_format format)
 		mark(manifest_group_gives(m, i, "capacityType"), &text);
 		add_cell(t, &text);
 		number_cell(t, g->gpus_per_node, manifest_group_gives(m, i, "gpusPerNode"), &text);
-		fixed_format(g->price_per_hour, DOLLAR_DIGITS, &text);
-		mark(manifest_group_gives(m, i, "pricePerHour"), &text);
-		add_cell(t, &text);
+		if (manifest_group_gives(m, i, "pricePerHour")) {
+			fixed_format(g->price_per_hour, DOLLAR_DIGITS, &text);
+			add_cell(t, &text);
+		} else {
+			table_absent(t);
+		}
 		number_cell(t, g->min_nodes, manifest_group_gives(m, i, "min"), &text);
 		number_cell(t, g->max_nodes, manifest_group_gives(m, i, "max"), &text);
 		standby_cell(g, &text);

@@ -801,7 +801,7 @@ static void print(const struct comparison *c, const char *output)
 		{ .name = "recorded", .is_right = true },
 		{ .name = "model_same", .title = "SAME SETTINGS", .is_right = true },
 		{ .name = "model_with", .title = "OTHER SETTINGS", .is_right = true },
-		{ .name = "difference", .is_right = true },
+		{ .name = "difference", .title = "CHANGE", .is_right = true },
 	};
 	bool is_for_programs = table_is_for_programs(table_format_of(output));
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
@@ -822,7 +822,7 @@ static void print(const struct comparison *c, const char *output)
 	     "recorded cluster with each manifest, both under the same five draws of chance: figures\n"
 	     "are means of them, least and most their range, and \"met, 4/5\" is met on the mean and\n"
 	     "in four of the five. Lengths of requests are means. Judge the model by how close\n"
-	     "RECORDED and SAME SETTINGS are; DIFFERENCE is between the two models. Nodes are those\n"
+	     "RECORDED and SAME SETTINGS are; CHANGE is between the two models. Nodes are those\n"
 	     "of the pool's groups, all pools; GPU hours and dollars are the pool's own, as billed tick\n"
 	     "by tick; machines started are those that the plans requested.");
 }

@@ -16,7 +16,7 @@
 
 static const struct table_column late_columns[] = {
 	{ .name = "pool" },
-	{ .name = "may_be", .title = "MAY BE LATE", .is_right = true },
+	{ .name = "may_be", .title = "ALLOWED", .is_right = true },
 	{ .name = "today", .is_right = true },
 	{ .name = "week", .title = "7 DAYS", .is_right = true },
 	{ .name = "month", .title = "30 DAYS", .is_right = true },
@@ -76,7 +76,7 @@ static void add_late(struct table *t, const struct pool_report *p)
 		return;
 	}
 	buf_printf(&left, "%s%s", human_count(llabs(month->budget_left)).text,
-		   month->budget_left < 0 ? " overdrawn" : " requests");
+		   month->budget_left < 0 ? " over" : " requests");
 	table_text(t, left.text);
 }
 

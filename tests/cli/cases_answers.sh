@@ -43,9 +43,25 @@ answers_in_every_form check bad.yaml
 answers_in_every_form simulate -f pool.yaml --trace "$scratch/answers.csv"
 answers_in_every_form history export --out days
 
-for verb in status cost 'cost --by class' 'cost --excess' 'cost --alternatives' report history advise lead-time incidents; do
-	found "answers: $verb fits 80 columns" 0 '^0$' "cp '$answers/history.db' history.db" \
-		"preheat $verb --db history.db --utc 2>/dev/null >said; grep '   ' said | grep -cE '^.{81}' || true"
+# Every table as it comes without -o wide, with what clusters have in theirs: names of nodes, outcomes in words.
+lived='sqlite3 history.db "INSERT INTO engine_move (uid, asked_at, pod, pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at)
+	SELECT \"u\", max(at), \"llm/chat-7d9f8b6c5-x2x7z\", \"llm/chat\", \"llm/small\", \"ip-10-0-12-117.ec2.internal/gpu-7\", 1, \"requests wait\", 1, 1,
+		\"done\", 900, max(at) + 900 FROM tick;
+	INSERT INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at)
+	SELECT \"k\", \"g5-on-demand\", 0, 12, \"i-0123456789abcdef0 i-0123456789abcdef1\", 1, 1, max(at), \"insufficient-capacity\", max(at) + 90000 FROM tick;
+	INSERT INTO drain (node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at, outcome, ended_at, unmarked_at)
+	SELECT \"ip-10-0-12-117.ec2.internal\", max(at), \"i-0123456789abcdef0\", \"llm/chat\", \"g5-on-demand\", \"remove\", \"release\", 1, 1, 0, \"done\",
+		max(at) + 90000, max(at) + 90000 FROM tick"'
+for verb in status cost 'cost --by class' 'cost --excess' 'cost --alternatives' report history 'history --all' 'history --hours' 'history --launches' \
+	'history --drains' 'history --moves' advise lead-time incidents replay 'replay --objective 5s,95%' 'explain --full'; do
+	found "answers: $verb fits 80 columns" 0 '^0$' "cp '$answers/history.db' history.db; $lived" \
+		"COLUMNS=80 preheat $verb --db history.db --utc 2>/dev/null >said; grep '   ' said | grep -vE '^(Decided|Seen|Engines|Expected|Rule|Why|Held by|It costs|Self-test|More|  )' | grep -cE '^.{81}' || true"
+done
+found 'answers: launches, drains and moves are there' 0 '^1 1 1$' "cp '$answers/history.db' history.db; $lived" \
+	'echo $(for of in launches drains moves; do preheat history --$of --db history.db | grep -cE "(g5-on-demand|ec2.internal|wake) "; done)'
+for verb in "check $example/pool.yaml" "simulate --draws 2 -f $example/pool.yaml --trace $scratch/answers.csv --out out"; do
+	found "answers: ${verb%% *} fits 80 columns" 0 '^0$' '' \
+		"COLUMNS=80 preheat $verb >said 2>/dev/null; grep '   ' said | grep -vE '[│└]|^ +0 +|^  ' | grep -cE '^.{81}' || true"
 done
 found 'answers: -o alone names the forms' 0 '^table.*wide.*json.*csv.*yaml' '' 'for verb in history explain replay cost report status version check simulate; do
 	preheat $verb -o 2>&1 | sed "s/.*allowed: //" | tr "|" " "; done | sort -u'

@@ -13,7 +13,7 @@ found 'status: of the folder of a simulation' 0 'llm +chat' 'true' "preheat stat
 found 'status: the reason, wide' 0 'REASON.*' "$good" 'preheat status --db h.db -o wide'
 found 'status: objectives, as the rows of five minutes have them' 0 '^alike$' "$good" \
 	'want=$(sqlite3 h.db "SELECT printf(\"%.2f\", 100.0 * sum(late) / sum(started)) FROM level WHERE width = 0")
-	preheat status --utc --db h.db 2>/dev/null | grep -E "^chat +1.00 % +$want % (met|missed) +$want % (met|missed) +$want % (met|missed) +[0-9,]+ (requests|overdrawn)$" >/dev/null && echo alike'
+	preheat status --utc --db h.db 2>/dev/null | grep -E "^chat +1.00 % +$want % (met|missed) +$want % (met|missed) +$want % (met|missed) +[0-9,]+ (requests|over)$" >/dev/null && echo alike'
 found 'status: what was spent' 0 '^chat +\$[0-9.]+ +\$[0-9.]+ +- +\$[0-9.]+ +-$' "$good" 'preheat status --utc --db h.db'
 found 'status: a window longer than the record' 0 '^The record is 2h59m long; what is older is in none of these\.$' "$good" \
 	'preheat status --db h.db'

@@ -296,7 +296,7 @@ static void the_terminal_gets_table_charts_and_hints(void **state)
 	(void)state;
 	run(r, 5760, false);
 	add_scores(r);
-	report_print(r, false, out);
+	report_print(r, true, out);
 	report_print_next(r, "out", out);
 	fclose(out);
 	assert_int_equal(occurrences(text, "hot capacity"), POOLS);
