@@ -796,9 +796,10 @@ static bool put_fleet(struct history *h, const char *manifest, const struct flee
 	if (!db_read_ints(db_prepare(h->db, "SELECT max(tick) FROM manifest_use"), from, 1, NULL, e) ||
 	    !forget_use(h, e) || !save_manifest(h, manifest, e))
 		return false;
-	if (from[0] < h->next_tick && is_in_use(h, fleet) ? !repeat_use(h, from[0], e) : !use_pools(h, fleet, e))
+	bool stays = from[0] < h->next_tick && is_in_use(h, fleet);
+	if (stays ? !repeat_use(h, from[0], e) : !use_pools(h, fleet, e))
 		return false;
-	h->is_keyframe_due = true;
+	h->is_keyframe_due |= !stays;
 	return true;
 }
 

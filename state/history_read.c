@@ -429,10 +429,11 @@ static bool find_start(struct history *h, int64_t tick, size_t pool, int64_t *st
 	struct history_span span;
 	bool there;
 
-	/* The first of a manifest's ticks is a keyframe. */
+	/* The first tick of another fleet is a keyframe. */
 	if (!history_find_places(h, tick, pool, &at->places, e))
 		return false;
-	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY && at->tick >= at->places.from) {
+	bool follows = at->tick == tick - 1 || at->tick >= at->places.from;
+	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY && follows) {
 		*start = at->tick + 1;
 		return true;
 	}

@@ -865,7 +865,8 @@ static int64_t check_membership(struct draft *d, const struct spec_text *s)
 					"take larger machines, or correct one");
 		}
 		room += g->merged.max * (g->merged.gpus_per_node / s->workload.gpus_per_replica);
-		*(group_gives(g, "pricePerHour") ? &priced : &unpriced) = g;
+		bool is_priced = g->merged.settled ? g->merged.settled->is_priced : group_gives(g, "pricePerHour");
+		*(is_priced ? &priced : &unpriced) = g;
 	}
 	if (priced && unpriced)
 		schema_find_key(d->findings, unpriced->merged.node, "pricePerHour", NULL,

@@ -297,10 +297,10 @@ static void build_lead_time(const struct lead_time_text *l, struct pool_spec *p)
 		p->lead_time = (struct quantiles){ 380 * SECOND, 650 * SECOND };
 }
 
-static struct pool_spec build_pool(const struct draft *d, const struct warm_pool *w)
+/* Of its groups the number alone. */
+static struct pool_spec settle_pool(const struct draft *d, const struct warm_pool *w)
 {
 	const struct spec_text *s = &w->spec;
-	size_t *groups = arena_array(d->arena, size_t, s->groups.count);
 	struct pool_spec p = {
 		.name = w->metadata.name,
 		.namespace = w->metadata.namespace,
@@ -309,7 +309,6 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 		.objective_wait = s->objective.queue_wait,
 		.objective_late_ppm = PPM - s->objective.attainment_ppm,
 		.violation_cost = s->violation_cost ? s->violation_cost : s->objective.violation_cost,
-		.groups = groups,
 		.group_count = s->groups.count,
 		.headroom_min = s->headroom.min,
 		.headroom_max = s->headroom.max,
@@ -327,13 +326,22 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 		.is_stock = s->signals.engine == SOURCE_SHARE,
 	};
 
-	for (size_t i = 0; i < s->groups.count; i++)
-		groups[i] = draft_group_index(d, draft_groups(s)[i].name);
 	if (p.class == CLASS_ANY && p.scale_down_after == 0)
 		p.scale_down_after = 10 * MINUTE; /* as Cluster Autoscaler's --scale-down-unneeded-time */
 	build_workload(&s->workload, &p);
 	build_lead_time(&s->lead_time, &p);
 	build_schedule(d, &s->headroom, &p);
+	return p;
+}
+
+static struct pool_spec build_pool(const struct draft *d, const struct warm_pool *w)
+{
+	struct pool_spec p = w->settled ? *w->settled : settle_pool(d, w);
+	size_t *groups = arena_array(d->arena, size_t, p.group_count);
+
+	for (size_t i = 0; i < p.group_count; i++)
+		groups[i] = draft_group_index(d, draft_groups(&w->spec)[i].name);
+	p.groups = groups;
 	return p;
 }
 
@@ -660,30 +668,48 @@ static void add_part(struct reading *r, struct manifest_part *p)
 	check_size(r, p->name);
 }
 
-static void settle(struct group_text *own, size_t index, const struct draft *d, const struct fleet_spec *fleet,
-		   struct arena *a)
+static void settle_group(struct group_text *own, size_t index, const struct draft *d, const struct fleet_spec *fleet,
+			 struct arena *a)
 {
 	struct settled_group *settled = arena_new(a, struct settled_group);
 	const char *settings = fleet->groups[index].settings;
 
 	*settled =
-		(struct settled_group){ d->groups[index].merged.provider, arena_strdup(a, settings, strlen(settings)) };
+		(struct settled_group){ d->groups[index].merged.provider, arena_strdup(a, settings, strlen(settings)),
+					is_given(own->node, "pricePerHour") };
 	own->settled = settled;
 }
 
-/* What was found to be right is not asked again. */
-static void remember(const struct draft *d, struct manifest_part *p, const struct warm_pool *resolved,
-		     const struct fleet_spec *fleet)
+/* Its texts are the part's already. */
+static const struct pool_spec *keep_pool(const struct pool_spec *p, struct arena *a)
 {
+	struct pool_spec *kept = arena_new(a, struct pool_spec);
+	struct schedule_window *windows = arena_array(a, struct schedule_window, p->schedule_count);
+
+	*kept = *p;
+	kept->groups = NULL;
+	if (p->schedule_count)
+		memcpy(windows, p->schedule, p->schedule_count * sizeof *windows);
+	kept->schedule = windows;
+	return kept;
+}
+
+/* What was found to be right is not asked again. The part's pools are those from `first` on. */
+static void remember(const struct draft *d, struct manifest_part *p, size_t first, const struct fleet_spec *fleet)
+{
+	const struct warm_pool *resolved = &d->pools[first];
+
 	for (size_t i = 0; i < p->pool_count; i++) {
-		if (!p->pools[i].is_sound)
+		if (!p->pools[i].is_sound) {
 			p->pools[i] = resolved[i];
+			p->pools[i].settled = keep_pool(&fleet->pools[first + i], &p->arena);
+		}
 		p->pools[i].is_sound = true;
 		for (size_t k = 0; k < resolved[i].spec.groups.count; k++) {
 			struct group_text *own = (struct group_text *)(uintptr_t)&draft_groups(&resolved[i].spec)[k];
 			size_t index = own->settled ? d->group_count : draft_group_index(d, own->name);
 			if (index < d->group_count && d->groups[index].naming_count == 1)
-				settle(own, index, d, fleet, &p->arena);
+				settle_group(own, index, d, fleet, &p->arena);
 		}
 	}
 }
@@ -703,7 +729,7 @@ bool manifest_load_parts(struct manifest_part *const *parts, size_t count, struc
 	if (!reading_finish(&r, out, e))
 		return false;
 	for (size_t i = 0, pool = 0; i < count; pool += parts[i++]->pool_count)
-		remember(&r.draft, parts[i], &r.draft.pools[pool], &out->fleet);
+		remember(&r.draft, parts[i], pool, &out->fleet);
 	return true;
 }
 

@@ -177,6 +177,7 @@ struct standby_text {
 struct settled_group {
 	int64_t provider;
 	const char *settings;
+	bool is_priced;
 };
 
 extern const char *const taint_effects[]; /* as Kubernetes has them; ends in NULL */
@@ -267,7 +268,8 @@ struct warm_pool {
 	int64_t api_version, kind;
 	struct metadata_text metadata;
 	struct spec_text spec;
-	bool is_sound; /* nothing is wrong with it, as far as it can be told of it alone */
+	bool is_sound;			 /* nothing is wrong with it, as far as it can be told of it alone */
+	const struct pool_spec *settled; /* what follows from it then, but for its groups; NULL: not known */
 };
 
 extern const struct schema_table warm_pool_table, group_table, workload_table, signals_table, cost_labels_table;

@@ -432,6 +432,51 @@ static void each_tick_has_the_fleet_of_its_manifest(void **state)
 	history_close(h);
 }
 
+static int64_t keyframes(void)
+{
+	sqlite3 *db;
+	sqlite3_stmt *s;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM decision WHERE is_keyframe = 1", -1, &s, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	int64_t count = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return count;
+}
+
+/* The records go on where pools and groups stay: else any change of one of many writes all of them whole. */
+static void a_change_of_what_a_pool_says_writes_no_pool_whole(void **state)
+{
+	static const int64_t order[] = { 0, 1, 2, 3, 4, 5, 5, 2, 4, 1 };
+	static const char *const texts[] = { "a", "b", "a" };
+	struct error e = { 0 };
+	struct tick_record r;
+	struct made m;
+
+	(void)state;
+	write_file(1, 1);
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	struct history *h = history_resume(&setup, &e);
+	for (int64_t t = 1; t < 6; t++) {
+		if (t > 1 && t < 5)
+			assert_true(history_use_manifest(h, texts[t - 2], &fleet, &e));
+		make(&m, t);
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	}
+	assert_true(history_finish(h, &e));
+	assert_int_equal(keyframes(), 4); /* two pools, at the start and where the file was taken up again */
+	h = open_file();
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		for (size_t pool = 0; pool < 2; pool++) {
+			assert_true(history_read(h, order[i], pool, &r, &e));
+			assert_tick(&r, order[i]);
+		}
+	history_close(h);
+}
+
 static void reading_leaves_no_files_behind(void **state)
 {
 	(void)state;
@@ -458,6 +503,7 @@ int main(void)
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
 		cmocka_unit_test(there_is_one_writer),
 		cmocka_unit_test(each_tick_has_the_fleet_of_its_manifest),
+		cmocka_unit_test(a_change_of_what_a_pool_says_writes_no_pool_whole),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
 
