@@ -297,12 +297,13 @@ static void drop_templates(struct cluster *c)
 /* What was bought for it stays its own wherever its group stands now. */
 static void keep_order(const struct cluster *c, struct pod *p, const struct group_known *groups, size_t count)
 {
-	const struct group_known *g = &c->groups[p->told_group];
-	p->is_told = false;
-	for (size_t i = 0; i < count && !p->is_told; i++) {
-		p->is_told = strcmp(groups[i].name, g->name) == 0 && strcmp(groups[i].provider, g->provider) == 0;
-		p->told_group = (int)i;
+	const struct group_known *g = &c->groups[p->own_group];
+	p->has_machine = false;
+	for (size_t i = 0; i < count && !p->has_machine; i++) {
+		p->has_machine = strcmp(groups[i].name, g->name) == 0 && strcmp(groups[i].provider, g->provider) == 0;
+		p->own_group = (int)i;
 	}
+	p->is_told = p->is_told && p->has_machine;
 }
 
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
@@ -319,7 +320,7 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 	struct pod *p = NULL;
 	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;) {
 		pod_leave_pool(p);
-		if (p->is_told)
+		if (p->has_machine)
 			keep_order(c, p, known_groups, group_count);
 	}
 	drop_templates(c);

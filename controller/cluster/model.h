@@ -360,10 +360,12 @@ struct pod_order {
 	int group; /* of the machine */
 };
 /* In the order of the scheduler, but for those that were told so since they last needed a machine that nobody had
- * bought. To be called at each decision, before it is acted on, and whenever machines were told to be on their way. */
+ * bought. Each of them, told or not, stays there from now on, as long as the machine comes. To be called at each
+ * decision, before it is acted on, and whenever machines were told to be on their way. */
 struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t *count);
-/* It stays there from now on, as long as the machine comes. */
 void cluster_order_is_told(struct cluster *c, const struct pod_order *o);
+/* Another one bought meanwhile: until the next decision what is on its way is for whoever waits and may use it. */
+void cluster_forget_owners(struct cluster *c);
 
 enum gang_kind {
 	GANG_NONE,

@@ -465,6 +465,7 @@ struct cluster {
 	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
 	size_t prefetch_count;		     /* pods that pull an image, or have */
 	int64_t budget, money;		     /* as told by cluster_offer_money() */
+	bool knows_owners;		     /* of the machines on their way; false until the first decision */
 	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
 	millis bound_at;		     /* when a pod last got its node, as it was seen to */
 	millis followed_at;		     /* see cluster_follow_waiting() */

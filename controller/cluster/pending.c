@@ -480,14 +480,16 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, struct 
 }
 
 /* On no machine that might do while one can be had that does: not even on one that comes for others. What was bought
- * for it stays its own: a dearer group that can be had again meanwhile would be a second machine. */
+ * for it stays its own: a dearer group that can be had again meanwhile would be a second machine. Of what is on its way
+ * at the start nobody knows for whom it was bought: it is for those who waited. */
 static struct fit_node *find_to_come(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
 	const struct pod *p = w->pod;
-	bool has_own = p->is_told && is_among(k->groups, k->group_count, p->told_group);
-	const struct choice sure = { k->groups, k->sure_count }, own = { &p->told_group, has_own },
-			    rest = { k->groups + k->sure_count, k->group_count - k->sure_count };
+	bool has_own = p->has_machine && is_among(k->groups, k->group_count, p->own_group);
+	const struct choice sure = { k->groups, k->sure_count },
+			    rest = { k->groups + k->sure_count, k->group_count - k->sure_count },
+			    own = r->cluster->knows_owners ? (struct choice){ &p->own_group, has_own } : rest;
 	const struct {
 		struct choice of;
 		enum placing placing;
@@ -629,7 +631,8 @@ static bool has_place(enum placing placing)
 static bool is_like_its_kind(struct round *r, const struct placed *w)
 {
 	const struct pod *p = w->pod;
-	return p->nominated == NULL && p->given_up_until == 0 && !p->is_told && !pod_is_expendable(p) &&
+	bool has_own = p->has_machine && !is_among(w->kind->groups, w->kind->sure_count, p->own_group);
+	return p->nominated == NULL && p->given_up_until == 0 && !has_own && !pod_is_expendable(p) &&
 	       intern_count(p->shape->claims) == 0 && !fit_minds_others(r->fit, p) &&
 	       (!r->cluster->heeds_schedulers || is_looked_at(w));
 }
@@ -984,10 +987,15 @@ struct pod_order *cluster_pod_orders(struct cluster *c, struct arena *a, size_t 
 		const struct placed *w = &p->items[i];
 		struct pod *pod = (struct pod *)(uintptr_t)w->pod;
 		if (lost_its_machine(w))
-			pod->is_told = false;
-		if (w->placing == PLACING_COMING && !pod->is_told && !pod->is_placeholder)
+			pod->has_machine = pod->is_told = false;
+		if (w->placing != PLACING_COMING || pod->is_placeholder)
+			continue;
+		pod->own_group = pod->has_machine ? pod->own_group : w->group;
+		pod->has_machine = true;
+		if (!pod->is_told)
 			orders[(*count)++] = (struct pod_order){ pod, w->group };
 	}
+	c->knows_owners = true;
 	return orders;
 }
 
@@ -995,5 +1003,13 @@ void cluster_order_is_told(struct cluster *c, const struct pod_order *o)
 {
 	struct pod *told = pod_find(c, (struct object_uid){ o->pod->uid[0], o->pod->uid[1] });
 	told->is_told = true;
-	told->told_group = o->group;
+}
+
+void cluster_forget_owners(struct cluster *c)
+{
+	struct pod *p = NULL;
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		p->has_machine = p->is_told = false;
+	c->knows_owners = false;
+	c->generation++;
 }

@@ -125,8 +125,9 @@ struct pod {
 	int given_up_count;
 	struct pod_refusals *refusals;	    /* NULL without */
 	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
-	bool is_told;			    /* that a machine is on its way for it */
-	int told_group;			    /* where that is */
+	bool has_machine;		    /* on its way, bought for it */
+	int own_group;			    /* where that is */
+	bool is_told;			    /* that it is on its way */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *

@@ -166,6 +166,7 @@ void waiting_recall(struct controller *c)
 	struct error e = { 0 };
 	const char *text;
 
+	cluster_forget_owners(c->cluster);
 	free(c->waiting.kept);
 	c->waiting.kept = NULL;
 	if (!history_fact(c->history, GIVEN_UP, &a, &text, &e)) {

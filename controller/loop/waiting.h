@@ -23,7 +23,8 @@ void waiting_pod(struct controller *c, const struct cluster_event *e);
 void waiting_again(struct controller *c);
 /* A tick decided on all that wait; or we lead no more. */
 void waiting_taken(struct controller *c);
-/* Who is given up: what the last leader knew, on becoming one; at each tick what we know; and to free it. */
+/* Who is given up: what the last leader knew, on becoming one, and nothing of whose its machines are; at each tick what
+ * we know; and to free it. */
 void waiting_recall(struct controller *c);
 void waiting_keep(struct controller *c);
 void waiting_release(struct waiting *w);

@@ -614,6 +614,79 @@ static void a_machine_bought_for_a_pod_is_its_own(void **state)
 	cluster_free(c);
 }
 
+/* A pool of a group that may do and one that does, as long as only the first could be had; and that many pods. */
+static struct cluster *bought_for(size_t pods)
+{
+	static const int groups[] = { 0, 1 };
+	static const struct cluster_label h100 = { "gpu", "h100" };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 2,
+					   .takes_any = true };
+	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 1, 10) };
+	struct cluster *c = cluster_new();
+	char pod[512];
+
+	fleet[1].labels = &h100;
+	fleet[1].label_count = 1;
+	fleet[1].price = 6;
+	cluster_set_fleet(c, &pool, 1, fleet, 2);
+	for (size_t i = 0; i < pods; i++) {
+		snprintf(pod, sizeof pod,
+			 "{'metadata':{'namespace':'a','name':'p%zu','uid':'u%zu'},'spec':{'containers':[{'resources':{"
+			 "'limits':{" GPU "}}}],'nodeSelector':{'gpu':'h100'}" TOLERATES
+			 "},'status':{'phase':'Pending'}}",
+			 i, i);
+		see_now(c, CLUSTER_PODS, pod);
+	}
+	cluster_offer(c, 0, 9);
+	cluster_expect(c, 0, (int64_t)pods);
+	return c;
+}
+
+/* Events go out one after the other. */
+static void a_machine_is_its_own_before_its_event(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = bought_for(2);
+	size_t count;
+
+	(void)state;
+	const struct pod_order *orders = cluster_pod_orders(c, &a, &count);
+	assert_int_equal(count, 2);
+	cluster_order_is_told(c, &orders[0]);
+	cluster_offer(c, 1, 9);
+	expect_lacking(c, 0, 1, 0, 0);
+	orders = cluster_pod_orders(c, &a, &count);
+	assert_int_equal(count, 1); /* not told yet */
+	cluster_expect(c, 0, 0);
+	expect_lacking(c, 0, 1, 0, 2);
+	cluster_free(c);
+}
+
+/* Who bought them is not there any more, and which is whose was written down nowhere. */
+static void what_was_on_its_way_at_the_start_is_for_those_who_waited(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = bought_for(2);
+	size_t count;
+
+	(void)state;
+	cluster_expect(c, 0, 1);
+	cluster_offer(c, 1, 9); /* had again while nobody led */
+	expect_lacking(c, 0, 1, 0, 1);
+	cluster_pod_orders(c, &a, &count);
+	assert_int_equal(count, 1);
+	expect_lacking(c, 0, 1, 0, 1);
+	cluster_expect(c, 0, 2); /* from now on what comes beyond is for others */
+	expect_lacking(c, 0, 1, 0, 1);
+	cluster_forget_owners(c); /* another one led for a while */
+	expect_lacking(c, 0, 1, 0, 0);
+	cluster_free(c);
+}
+
 /* MIG slices, shares and GPUs of others, before any node was seen. */
 static void devices_of_other_names_are_bought(void **state)
 {
@@ -772,6 +845,8 @@ int main(void)
 		cmocka_unit_test(a_nominated_pod_waits_for_its_node),
 		cmocka_unit_test(what_is_told_goes_before_what_may_be),
 		cmocka_unit_test(a_machine_bought_for_a_pod_is_its_own),
+		cmocka_unit_test(a_machine_is_its_own_before_its_event),
+		cmocka_unit_test(what_was_on_its_way_at_the_start_is_for_those_who_waited),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
