@@ -5,14 +5,23 @@
 #include "controller/cluster/model_state.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
+
+struct nodes_by_use {
+	struct arena arena;
+	struct node_places places;
+	uint64_t generation;
+	bool is_made;
+};
 
 struct cluster *cluster_new(void)
 {
 	struct cluster *c = xcalloc(1, sizeof *c);
 	intern_open(&c->intern);
 	c->placement = xcalloc(1, sizeof *c->placement);
+	c->by_use = xcalloc(1, sizeof *c->by_use);
 	c->selector_plan = decode_plan_new(&selector_spec);
 	for (size_t i = 0; i < CLUSTER_NEEDED_COUNT; i++)
 		c->needed[i].hash_offset = offsetof(struct uid_key, hash);
@@ -78,6 +87,8 @@ void cluster_free(struct cluster *c)
 	decode_plan_free(c->selector_plan);
 	arena_release(&c->placement->arena);
 	free(c->placement);
+	arena_release(&c->by_use->arena);
+	free(c->by_use);
 	store_release(&c->nodes);
 	store_release(&c->providers);
 	intern_close(&c->intern);
@@ -143,6 +154,46 @@ const struct node **cluster_nodes(const struct cluster *c, int group, struct are
 	if (*count > 1)
 		qsort(nodes, *count, sizeof(void *), by_node_name);
 	return nodes;
+}
+
+struct used_node {
+	double share; /* of its GPUs */
+	const struct node *node;
+};
+
+static int by_share(const void *a, const void *b)
+{
+	const struct used_node *x = a, *y = b;
+	return x->share != y->share ? (x->share > y->share ? -1 : 1) : strcmp(x->node->name, y->node->name);
+}
+
+static struct node_places sort_by_use(const struct cluster *c, struct arena *a)
+{
+	struct node_places out = { arena_array(a, const struct node *, c->nodes.count), 0 };
+	struct used_node *nodes = arena_array(a, struct used_node, c->nodes.count);
+	const struct node *n = NULL;
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;)
+		if (n->is_known)
+			nodes[out.count++] = (struct used_node){
+				n->gpus_milli == 0 ? INFINITY : (double)n->gpus_used_milli / (double)n->gpus_milli, n
+			};
+	if (out.count > 1)
+		qsort(nodes, out.count, sizeof *nodes, by_share);
+	for (size_t i = 0; i < out.count; i++)
+		out.nodes[i] = nodes[i].node;
+	return out;
+}
+
+struct node_places cluster_nodes_by_use(const struct cluster *c)
+{
+	struct nodes_by_use *u = c->by_use;
+	if (!u->is_made || u->generation != c->generation) {
+		arena_clear(&u->arena);
+		u->places = sort_by_use(c, &u->arena);
+		u->generation = c->generation;
+		u->is_made = true;
+	}
+	return u->places;
 }
 
 static int by_pod_name(const void *a, const void *b)

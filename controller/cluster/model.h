@@ -288,6 +288,8 @@ struct node_places {
 	const struct node **nodes;
 	size_t count;
 };
+/* All known: without GPUs first, for pods that need none, then the fullest, then by name. Until the model changes. */
+struct node_places cluster_nodes_by_use(const struct cluster *c);
 /* Expendable pods go without a place. */
 struct move_verdict cluster_move(const struct cluster *c, const struct node *n, struct node_places to, millis now,
 				 struct arena *a);

@@ -462,6 +462,7 @@ struct cluster {
 	struct arena scratch;		     /* of one input */
 	uint64_t generation;		     /* counts what is told */
 	struct placement *placement;	     /* of one generation */
+	struct nodes_by_use *by_use;	     /* likewise */
 	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
 	size_t prefetch_count;		     /* pods that pull an image, or have */
 	int64_t budget, money;		     /* as told by cluster_offer_money() */

@@ -4,7 +4,6 @@
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- where pods may go --- */
@@ -47,29 +46,14 @@ static bool is_place(const struct controller *c, size_t pool, const struct node 
 	       (n->group < 0 || !is_of_others(c, pool, (size_t)n->group));
 }
 
-/* Nodes without GPUs come first, for pods that need none; then the fullest. */
-static int by_use(const void *x, const void *y)
-{
-	const struct node *a = *(const struct node *const *)x, *b = *(const struct node *const *)y;
-	bool has_none = a->gpus_milli == 0;
-	double left = (double)a->gpus_used_milli * (double)b->gpus_milli,
-	       right = (double)b->gpus_used_milli * (double)a->gpus_milli;
-
-	if (has_none != (b->gpus_milli == 0))
-		return has_none ? -1 : 1;
-	return left != right ? (left > right ? -1 : 1) : strcmp(a->name, b->name);
-}
-
 static struct node_places see_places(const struct controller *c, size_t pool, struct arena *a)
 {
-	size_t all;
-	struct node_places p = { cluster_nodes(c->cluster, -1, a, &all), 0 };
+	const struct node_places all = cluster_nodes_by_use(c->cluster);
+	struct node_places p = { arena_array(a, const struct node *, all.count), 0 };
 
-	for (size_t i = 0; i < all; i++)
-		if (is_place(c, pool, p.nodes[i]))
-			p.nodes[p.count++] = p.nodes[i];
-	if (p.count > 1)
-		qsort(p.nodes, p.count, sizeof(const struct node *), by_use);
+	for (size_t i = 0; i < all.count; i++)
+		if (is_place(c, pool, all.nodes[i]))
+			p.nodes[p.count++] = all.nodes[i];
 	return p;
 }
 
@@ -121,20 +105,19 @@ enum move_step consolidation_displaces(const struct controller *c, const struct 
 {
 	CLEANUP(arena_release)
 	struct arena own = { 0 }; /* as large as the cluster, for each node that is asked about */
-	size_t all;
 	int gives_up = scaled_down(c, pool);
 
 	if (!has_guests(c, n, gives_up, &own))
 		return MOVE_NEXT;
-	struct node_places to = { cluster_nodes(c->cluster, -1, &own, &all), 0 };
-	if (is_another_emptied(c, to.nodes, all, &own))
+	const struct node_places all = cluster_nodes_by_use(c->cluster);
+	if (is_another_emptied(c, all.nodes, all.count, &own))
 		return MOVE_WAIT;
-	for (size_t i = 0; i < all; i++) /* one that is idle, too, and has guests: it stays as long as they must */
-		if (to.nodes[i] != n && may_shelter(c, to.nodes[i]) &&
-		    (!goes_by_itself(c, to.nodes[i]) || has_guests(c, to.nodes[i], -1, &own)))
-			to.nodes[to.count++] = to.nodes[i];
-	if (to.count > 1)
-		qsort(to.nodes, to.count, sizeof(const struct node *), by_use);
+	struct node_places to = { arena_array(&own, const struct node *, all.count), 0 };
+	for (size_t i = 0; i < all.count;
+	     i++) /* one that is idle, too, and has guests: it stays as long as they must */
+		if (all.nodes[i] != n && may_shelter(c, all.nodes[i]) &&
+		    (!goes_by_itself(c, all.nodes[i]) || has_guests(c, all.nodes[i], -1, &own)))
+			to.nodes[to.count++] = all.nodes[i];
 	const struct move_verdict v = cluster_displace(c->cluster, n, gives_up, to, clock_now(c->clock), &own);
 	*why = arena_strdup(a, v.text, strlen(v.text));
 	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;

@@ -521,6 +521,46 @@ static void same_name_other_node(void **state)
 	cluster_free(c);
 }
 
+static void see_used(struct cluster *c, const char *node, int gpus, int used)
+{
+	char text[512];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'%s','uid':'n-%s'},'status':{'allocatable':{'nvidia.com/gpu':'%d'}}}", node, node,
+		 gpus);
+	see_now(c, CLUSTER_NODES, text);
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'a','name':'on-%s','uid':'p-%s'},'spec':{'nodeName':'%s','containers':[{"
+		 "'resources':{'limits':{'nvidia.com/gpu':'%d'}}}]},'status':{'phase':'Running'}}",
+		 node, node, node, used);
+	see_now(c, CLUSTER_PODS, text);
+}
+
+static void expect_order(const struct cluster *c, const char *names)
+{
+	const struct node_places p = cluster_nodes_by_use(c);
+	CLEANUP(buf_release) struct buf found = { 0 };
+	for (size_t i = 0; i < p.count; i++)
+		buf_printf(&found, "%s%s", i == 0 ? "" : " ", p.nodes[i]->name);
+	assert_string_equal(found.text, names);
+}
+
+static void nodes_to_be_filled_first_come_first(void **state)
+{
+	struct cluster *c = cluster_new();
+
+	(void)state;
+	see_used(c, "b-half", 8, 4);
+	see_used(c, "a-half", 2, 1);
+	see_used(c, "idle", 8, 0);
+	see_used(c, "full", 4, 4);
+	see_used(c, "none", 0, 0);
+	expect_order(c, "none full a-half b-half idle");
+	cluster_node_gone(c, object_uid_of("n-full"), 10);
+	see_used(c, "idle", 8, 5);
+	expect_order(c, "none idle a-half b-half");
+	cluster_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -538,6 +578,7 @@ int main(void)
 		cmocka_unit_test(a_start_lasts_until_its_taints_are_gone),
 		cmocka_unit_test(a_taint_of_a_start_is_not_learned),
 		cmocka_unit_test(same_name_other_node),
+		cmocka_unit_test(nodes_to_be_filled_first_come_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
