@@ -27,8 +27,9 @@ bool pod_is_labelled_apart(const struct pod *p)
 
 const char *pod_engine_label(const struct pod *p)
 {
-	const char *own = own_engine_label(p);
-	return own != NULL ? own : label_set_get(p->labels, ENGINE_STATE_LABEL);
+	const char *own = own_engine_label(p), *common = label_set_get(p->labels, ENGINE_STATE_LABEL);
+	bool is_of_one = common != NULL && strcmp(common, "awake") != 0; /* of several it says not which */
+	return own == NULL && pod_has_engines(p) && is_of_one ? NULL : own != NULL ? own : common;
 }
 
 static bool has_engine(const struct pod *p, const char *key)
@@ -786,7 +787,7 @@ static bool read_engines(const struct cluster *c, struct pod *p, const struct po
 {
 	bool has_moved = false;
 	for (struct pod *e = p; e != NULL; e = e->beside) {
-		e->engine_started = engine_started(r, pod_has_engines(p) ? c->pools[e->pool].port : 0);
+		e->engine_started = engine_started(r, pod_is_labelled_apart(e) ? c->pools[e->pool].port : 0);
 		e->engine_label = engine_label_of(e, r);
 		has_moved |= settle_engine(e, at);
 	}

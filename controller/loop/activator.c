@@ -17,7 +17,7 @@ static const millis DRIVE_EVERY = SECOND / 2, LOOK_EVERY = 2 * SECOND, WRITE_EVE
 #define SLICE_GROUP "discovery.k8s.io/v1"
 #define SLICE_NAME  "%s-preheat"
 #define MANAGED_BY  "endpointslice.kubernetes.io/managed-by"
-#define LEADS_TO    "preheat.dev/leads-to" /* "engines": a slice that serves without us, as long as they are there */
+#define LEADS_TO    "preheat.dev/leads-to" /* the pool whose engines a slice leads to: it serves without us */
 
 enum {
 	ENDPOINTS_MOST = 1000, /* of a slice, by the API server */
@@ -43,8 +43,9 @@ struct door {
 	bool is_calling;
 	struct object_call call;
 	struct buf body;
-	char uid[37], port_name[64]; /* of the Service */
-	bool has_selector;	     /* it has, so that the cluster writes slices of its pods */
+	char uid[37], port_name[64];   /* of the Service */
+	bool has_selector;	       /* it has, so that the cluster writes slices of its pods */
+	bool is_looked_at, has_others; /* a route's slices; somebody else's leads to pods, too */
 	bool is_route;	    /* it has none, and leads to engines of a share: nobody but us says where they are */
 	bool is_wanted;	    /* it leads here */
 	struct buf engines; /* that serve, as endpoints */
@@ -56,7 +57,7 @@ struct door {
 	int64_t target_port;
 	int failures;
 	bool is_told;
-	millis retry_at, written_at; /* clock_mono */
+	millis retry_at, written_at, read_at; /* clock_mono; read_at: of the Service, 0: not yet */
 };
 
 static const struct activator_text *text_of(const struct controller *c, size_t pool)
@@ -324,7 +325,9 @@ static bool take_service(struct door *d, struct error *e)
 	if (!p)
 		return false;
 	d->is_route = !s.selector.count && pool_of(d) != SIZE_MAX && is_shared(d->controller, pool_of(d));
+	d->is_looked_at &= d->is_route;
 	d->has_selector = s.selector.count;
+	d->read_at = clock_mono(d->controller->clock);
 	snprintf(d->uid, sizeof d->uid, "%s", s.uid ? s.uid : "");
 	snprintf(d->port_name, sizeof d->port_name, "%s", p->name ? p->name : "");
 	/* A name is one of the container's, which is not known here: 0. */
@@ -430,9 +433,11 @@ static bool is_written(const struct door *d)
 
 static void write_slice(struct door *d)
 {
-	char keeper[KEEPER_MAX + 1];
+	char keeper[KEEPER_MAX + 1], engines[130] = "";
 
 	keeper_label(d->controller, keeper);
+	if (!leads_here(d))
+		snprintf(engines, sizeof engines, ",\"" LEADS_TO "\":\"%s\"", strchr(d->pool, '/') + 1);
 	write_ends(d);
 	buf_clear(&d->sent);
 	buf_append(&d->sent, d->ends.text, d->ends.len);
@@ -444,8 +449,7 @@ static void write_slice(struct door *d)
 		   "\"" MANAGED_BY "\":\"preheat\",\"" KEEPER_LABEL "\":\"%s\"%s},\"ownerReferences\":[{"
 		   "\"apiVersion\":\"v1\",\"kind\":\"Service\",\"name\":\"%s\",\"uid\":\"%s\"}]},\"addressType\":\"%"
 		   "s\",%s}",
-		   d->slice_name, d->namespace, d->service, keeper,
-		   leads_here(d) ? "" : ",\"" LEADS_TO "\":\"engines\"", d->service, d->uid,
+		   d->slice_name, d->namespace, d->service, keeper, engines, d->service, d->uid,
 		   strchr(d->controller->settings.pod_ip, ':') ? "IPv6" : "IPv4", d->ends.text);
 	ask(d, STEP_WRITE);
 }
@@ -478,6 +482,11 @@ static void take_answer(struct door *d)
 		d->written_at = clock_mono(d->controller->clock);
 		buf_append(&d->written, d->sent.text, d->sent.len);
 		note_slice(d, SLICE_THERE);
+		if (d->is_route) /* the cluster keeps the slices of a Service whose selector went */
+			ask(d, STEP_LOOK);
+	} else if (d->step == STEP_LOOK && d->is_route) {
+		d->is_looked_at = true;
+		d->has_others = others;
 	} else if (d->step == STEP_LOOK && others && d->as_seen[0]) {
 		ask(d, STEP_DELETE);
 	} else if (is_other || (d->step == STEP_LOOK && !others)) {
@@ -587,6 +596,17 @@ static void ask_strays(struct controller *c)
 	object_start(c->api, &s->call);
 }
 
+/* To engines that nobody puts to sleep: their pool does not act any more. */
+static bool serves_alone(const struct controller *c, const char *namespace, const char *leads_to)
+{
+	const struct fleet_spec *f = fleet_of(c);
+
+	for (size_t i = 0; leads_to && i < f->pool_count; i++)
+		if (!strcmp(f->pools[i].name, leads_to) && !strcmp(f->pools[i].namespace, namespace))
+			return !has_activator(c, i);
+	return leads_to != NULL;
+}
+
 /* Of this controller's: another's has pools that we do not know. */
 static bool find_stray(struct controller *c, struct error *e)
 {
@@ -600,9 +620,8 @@ static bool find_stray(struct controller *c, struct error *e)
 	keeper_label(c, keeper);
 	const struct slice_record *slices = all.items.items;
 	for (size_t i = 0; i < all.items.count; i++) {
-		bool serves_alone = slices[i].leads_to && !strcmp(slices[i].leads_to, "engines");
-		if (serves_alone || !slices[i].name || !slices[i].keeper || strcmp(slices[i].keeper, keeper) != 0 ||
-		    is_owned(c, s->namespace, slices[i].name))
+		if (serves_alone(c, s->namespace, slices[i].leads_to) || !slices[i].name || !slices[i].keeper ||
+		    strcmp(slices[i].keeper, keeper) != 0 || is_owned(c, s->namespace, slices[i].name))
 			continue;
 		snprintf(s->name, sizeof s->name, "%s", slices[i].name);
 		write_preconditions(&slices[i], s->body);
@@ -745,8 +764,10 @@ static void drive_door(struct controller *c, struct door *d, size_t pool)
 	if (is_being_deleted(d))
 		return;
 	bool is_due = d->slice != SLICE_THERE || now - d->written_at >= WRITE_EVERY;
-	bool is_unread = is_shared(c, pool) && !d->uid[0]; /* it may be a route */
-	if (d->is_route ? is_due || !is_written(d) : is_unread || (d->is_wanted && is_due))
+	/* It may be a route, or become one. */
+	bool is_unread = is_shared(c, pool) && (!d->uid[0] || now - d->read_at >= WRITE_EVERY);
+	bool must_lead = d->is_route || d->is_wanted;
+	if ((must_lead && (is_due || !is_written(d))) || (!d->is_route && is_unread))
 		ask(d, STEP_SERVICE);
 	else if (!d->is_route && !d->is_wanted && d->slice != SLICE_GONE)
 		ask(d, STEP_LOOK);
@@ -807,7 +828,7 @@ bool activator_covers(struct controller *c, size_t pool, const struct pod *leavi
 	if (!d || count_staying(c, pool, leaving))
 		return true;
 	d->asked_until = clock_mono(c->clock) + ASKED_FOR;
-	bool is_here = d->slice == SLICE_THERE && (!d->is_route || (d->is_wanted && is_written(d)));
+	bool is_here = d->slice == SLICE_THERE && leads_here(d) && is_written(d);
 	/* Where it cannot be had, all goes on as without. */
 	return is_here || d->failures >= HOPELESS;
 }
@@ -816,9 +837,15 @@ enum activator_route activator_route(const struct controller *c, size_t pool)
 {
 	const struct door *d = has_activator(c, pool) ? door_of(c, pool) : NULL;
 
-	if (!has_activator(c, pool) || (d && d->has_selector))
-		return ROUTE_OTHERS;
-	return d && d->is_route ? ROUTE_OURS : ROUTE_UNREAD;
+	if (!has_activator(c, pool))
+		return ROUTE_NONE;
+	if (d && d->has_selector)
+		return ROUTE_SELECTS;
+	if (!d || !d->is_route || !d->is_looked_at)
+		return ROUTE_UNREAD;
+	if (d->target_port && d->target_port != c->manifest.pools[pool].spec.signals.scrape.port)
+		return ROUTE_WRONG_PORT;
+	return d->has_others ? ROUTE_SHARED : ROUTE_OURS;
 }
 
 bool activator_leaves_out(const struct controller *c, size_t pool, const struct pod *p)
@@ -827,7 +854,7 @@ bool activator_leaves_out(const struct controller *c, size_t pool, const struct 
 	char address[64];
 
 	snprintf(address, sizeof address, "[\"%s\"]", p->ip);
-	return !d || (d->written.len && !strstr(d->written.text, address));
+	return d ? d->written.len && !strstr(d->written.text, address) : !pod_is_labelled_apart(p);
 }
 
 static void drive(struct controller *c)

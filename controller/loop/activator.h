@@ -50,12 +50,16 @@ void activator_adopt(struct controller *c, struct history *h);
  * Where it does not yet, that is brought about. */
 bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving);
 enum activator_route {
-	ROUTE_UNREAD, /* its Service was not read yet */
-	ROUTE_OTHERS, /* slices of its pods are the cluster's; or it has no activator */
-	ROUTE_OURS
+	ROUTE_UNREAD,	  /* its Service and that one's slices were not read yet */
+	ROUTE_NONE,	  /* it has no activator */
+	ROUTE_SELECTS,	  /* its Service has a selector: the cluster writes slices of its pods */
+	ROUTE_SHARED,	  /* a slice of somebody else leads to pods, too */
+	ROUTE_WRONG_PORT, /* its Service has another port of pods than the pool */
+	ROUTE_OURS,
+	ROUTE_COUNT
 };
 enum activator_route activator_route(const struct controller *c, size_t pool);
-/* Where the route is ours: it does not lead to the engine. Else true. */
+/* The route is ours and does not lead to the engine; of an engine alone in its pod nothing but its label does. */
 bool activator_leaves_out(const struct controller *c, size_t pool, const struct pod *p);
 /* We stop acting for good; what a server has is still passed on, but not for ever. */
 void activator_leave(struct controller *c);

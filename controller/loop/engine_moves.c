@@ -31,7 +31,7 @@ static const struct pod *pod_of(const struct shared_engine *m)
 	for (const struct pod *e = p; e; e = e->beside)
 		if (e->pool == (int)pool)
 			return e;
-	return p;
+	return p && pod_has_engines(p) ? NULL : p;
 }
 
 bool engine_moves_may(const struct controller *c, size_t pool)

@@ -220,20 +220,35 @@ static struct share_engine look_at_engine(struct stock *s, size_t member, const 
 
 /* --- slots --- */
 
-/* By which it has its GPU with others: the claim, or the pod itself, which has GPUs for all engines in it. */
+static bool has_one_gpu(const struct node *n)
+{
+	const char *gpus = node_label(n, "nvidia.com/gpu.count");
+
+	return gpus ? !strcmp(gpus, "1") : n->gpus_milli <= 1000;
+}
+
+/* What a pod there asks for is a share of a GPU. */
+static bool is_time_sliced(const struct node *n)
+{
+	const char *replicas = node_label(n, "nvidia.com/gpu.replicas");
+
+	return replicas && strcmp(replicas, "1") != 0;
+}
+
+/* By which it has its GPU with others: the claim, or the pod itself, which has whole GPUs for all engines in it; NULL:
+ * the node. */
 static const char *claim_of(const struct stock *s, const struct pod *p)
 {
 	const char *claim = cluster_shared_gpu(s->c->cluster, p);
+	bool has_whole = pod_is_labelled_apart(p) && p->has_gpus && !is_time_sliced(p->node) && !has_one_gpu(p->node);
 
-	return claim || !pod_has_engines(p) || !p->has_gpus ? claim : p->name;
+	return claim || !has_whole ? claim : p->name;
 }
 
 /* A node of one GPU, or GPUs that all of them have: of others nobody knows which GPU a pod is on. */
 static bool is_slot(const struct node *n, const char *claim)
 {
-	const char *gpus = node_label(n, "nvidia.com/gpu.count");
-
-	return claim || (gpus ? !strcmp(gpus, "1") : !n->slices || n->gpus_milli <= 1000);
+	return claim || has_one_gpu(n) || (!n->slices && !node_label(n, "nvidia.com/gpu.count"));
 }
 
 /* What runs there is another pool's. */
@@ -291,17 +306,24 @@ static int64_t gpu_mib(const struct stock *s, size_t slot)
 /* No label of the pod says which engine in it is awake. */
 static void look_at_route(struct stock *s, size_t pool, const struct pod *p)
 {
+	static const char *const whys[ROUTE_COUNT] = {
+		[ROUTE_NONE] = "name it in signals.queue.activator.service",
+		[ROUTE_SELECTS] = "its Service has a selector; delete the Service and create it without",
+		[ROUTE_SHARED] = "its Service has EndpointSlices of somebody else, as those of a selector that it had; "
+				 "delete the Service and create it without a selector",
+		[ROUTE_WRONG_PORT] = "the targetPort of its Service is not signals.scrape.port; make them equal",
+	};
 	enum activator_route route = activator_route(s->c, pool);
 	struct share_told *told = told_of(s->c, s->key);
 
-	if (route == ROUTE_OTHERS && s->may_act && !told->is_unrouted) {
+	if (whys[route] && s->may_act && !told->is_unrouted) {
 		told->is_unrouted = true;
 		log_warn("engine-not-routed", LOG_S("pool", s->c->pools[pool]->key), LOG_S("pod", p->name), LOG_END);
 		events_tell_pool(
 			s->c, pool, (struct pool_event){ "EngineNotRouted", "Route", true },
 			"no engine of share %s is moved: pod %s has engines of several pools, so requests of this "
-			"one must come by a Service without selector: name it in signals.queue.activator.service",
-			fleet_of(s->c)->pools[pool].share, p->name);
+			"one must come by a Service without selector: %s",
+			fleet_of(s->c)->pools[pool].share, p->name, whys[route]);
 	}
 	s->may_act &= route == ROUTE_OURS;
 }
@@ -318,8 +340,9 @@ static void add_engine(struct stock *s, size_t member, const struct pod *p, size
 		return;
 	}
 	struct share_slot *slot = &s->slots[at];
-	slot->is_leaving |= e.state == SHARE_BROKEN && pod_has_engines(p); /* its pod ends once nobody serves in it */
-	if (pod_has_engines(p))
+	/* Its pod, which is the slot, ends once nobody serves in it. */
+	slot->is_leaving |= e.state == SHARE_BROKEN && s->claims[at] == p->name;
+	if (pod_is_labelled_apart(p))
 		look_at_route(s, s->pools[member], p);
 	s->engines[at][slot->engine_count] = m;
 	s->pods[at][slot->engine_count] = p;

@@ -249,22 +249,57 @@ static void a_route_outlives_its_pool(void **state)
 	replica_stop(0);
 }
 
-/* The cluster would send requests to sleepers: nobody is moved. */
-static void a_service_with_a_selector_is_refused(void **state)
+static const char left_over[] = "m0-left0";
+
+static void leave_slice(struct object *service, bool is_wrong)
 {
-	(void)state;
-	begin(1, 4, "");
-	struct object *service = apiserver_find(KIND_SERVICE, "llm", "m1");
-	value_set_text(service->value, "spec>selector>app", "m0");
+	(void)service;
+	if (is_wrong)
+		apiserver_create(KIND_SLICE,
+				 value_of("{'metadata':{'name':'%s','namespace':'llm','labels':{"
+					  "'kubernetes.io/service-name':'m0'}},'endpoints':[{'conditions':{}}]}",
+					  left_over));
+	else
+		apiserver_delete(apiserver_find(KIND_SLICE, "llm", left_over));
+}
+
+static void select_pods(struct object *service, bool is_wrong)
+{
+	value_set(service->value, "spec>selector", value_of(is_wrong ? "{'app':'m0'}" : "{}"));
 	apiserver_changed(service);
-	laws_stand_still(false);
-	replica_start(0, &all.settings);
-	all.apps[0]->rate = 1;
-	run(5 * MINUTE);
-	assert_int_equal(served(0), 0);
-	assert_true(world_event_told("EngineNotRouted"));
-	replica_stop(0);
-	assert_int_equal(open_moves(), 0);
+}
+
+static void lead_elsewhere(struct object *service, bool is_wrong)
+{
+	value_set(service->value, "spec>ports",
+		  value_of("[{'name':'http','protocol':'TCP','port':80,'targetPort':%d}]", is_wrong ? 8009 : 8000));
+	apiserver_changed(service);
+}
+
+/* Requests would go to sleepers, or to another's engine: nobody is moved, until the Service is put right. */
+static void a_service_that_leads_elsewhere_is_refused(void **state)
+{
+	static void (*const mistakes[])(struct object * service, bool is_wrong) = { leave_slice, select_pods,
+										    lead_elsewhere };
+	enum { COUNT = sizeof mistakes / sizeof *mistakes };
+
+	for (size_t i = 0; i < COUNT; i++) {
+		begin(1, 4 + i, "");
+		struct object *service = apiserver_find(KIND_SERVICE, "llm", "m0");
+		mistakes[i](service, true);
+		laws_stand_still(false);
+		replica_start(0, &all.settings);
+		all.apps[0]->rate = 1;
+		run(5 * MINUTE);
+		assert_int_equal(served(0), 0);
+		assert_true(world_event_told("EngineNotRouted"));
+		mistakes[i](service, false);
+		until(first_is_served, 3 * MINUTE, "nobody wakes once it is put right");
+		replica_stop(0);
+		assert_int_equal(open_moves(), 0);
+		if (i + 1 < COUNT)
+			end(state);
+	}
 }
 
 /* --- killed at any step --- */
@@ -327,7 +362,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_pod_is_mended_once_nobody_serves_in_it, end),
 		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
 		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
-		cmocka_unit_test_teardown(a_service_with_a_selector_is_refused, end),
+		cmocka_unit_test_teardown(a_service_that_leads_elsewhere_is_refused, end),
 		cmocka_unit_test_teardown(killed_between_any_two_steps, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
