@@ -109,7 +109,6 @@ struct pod_record {
 	struct decoded_list spreads;			 /* of struct spread_record */
 	struct decoded_list claims, made_claims;	 /* of struct device_claim_record */
 	const char *node_name, *phase, *ip, *scheduler, *nominated, *group;
-	const char *workload, *part, *part_replica; /* of Kubernetes 1.35, where a group has no name */
 };
 
 struct budget_record {

@@ -649,22 +649,11 @@ void pod_place(struct cluster *c, struct pod *p)
 	place_beside(c, p);
 }
 
-/* No PodGroup has a slash in its name: the size of a Workload's part is not read. */
-static const char *native_name(const struct pod_record *r, struct buf *made)
-{
-	if (r->group != NULL || r->workload == NULL)
-		return r->group;
-	buf_printf(made, "%s/%s/%s", r->workload, r->part == NULL ? "" : r->part,
-		   r->part_replica == NULL ? "" : r->part_replica);
-	return made->text;
-}
-
-static const char *gang_name(const struct pod *p, const struct pod_record *r, const char *label, const char *annotation,
-			     struct buf *made)
+static const char *gang_name(const struct pod *p, const struct pod_record *r, const char *label, const char *annotation)
 {
 	return label != NULL	    ? label_set_get(p->labels, label)
 	       : annotation != NULL ? decoded_get(&r->annotations, annotation)
-				    : native_name(r, made);
+				    : r->group;
 }
 
 static void read_gang(struct cluster *c, struct pod *p, const struct pod_record *r)
@@ -690,8 +679,7 @@ static void read_gang(struct cluster *c, struct pod *p, const struct pod_record 
 	p->gang_kind = GANG_NONE;
 	p->gang_size = 0;
 	for (size_t i = 0; p->gang == NULL && i < sizeof marks / sizeof marks[0]; i++) {
-		CLEANUP(buf_release) struct buf made = { 0 };
-		const char *name = gang_name(p, r, marks[i].label, marks[i].annotation, &made);
+		const char *name = gang_name(p, r, marks[i].label, marks[i].annotation);
 		if (name == NULL || name[0] == '\0')
 			continue;
 		p->gang = intern_text(&c->intern, name);

@@ -169,10 +169,6 @@ static const struct protobuf_field gate_fields[] = { TEXT(1, "name") };
 MESSAGE(gate, CORE "PodSchedulingGate", gate_fields);
 static const struct protobuf_field scheduling_group_fields[] = { TEXT(1, "podGroupName") };
 MESSAGE(scheduling_group, CORE "PodSchedulingGroup", scheduling_group_fields);
-/* Of Kubernetes 1.35 alone. */
-static const struct protobuf_field workload_fields[] = { TEXT(1, "name"), TEXT(2, "podGroup"),
-							 TEXT(3, "podGroupReplicaKey") };
-MESSAGE(workload, CORE "WorkloadReference", workload_fields);
 static const struct protobuf_field pod_spec_fields[] = { MANY(1, "volumes", pod_volume),
 							 MANY(2, "containers", container),
 							 INT(4, "terminationGracePeriodSeconds"),
@@ -188,7 +184,6 @@ static const struct protobuf_field pod_spec_fields[] = { MANY(1, "volumes", pod_
 							 MANY(38, "schedulingGates", gate),
 							 MANY(39, "resourceClaims", pod_claim),
 							 ONE(40, "resources", requirements),
-							 ONE(42, "workloadRef", workload),
 							 ONE(43, "schedulingGroup", scheduling_group) };
 MESSAGE(pod_spec_message, CORE "PodSpec", pod_spec_fields);
 static const struct protobuf_field pod_condition_fields[] = { TEXT(1, "type"), TEXT(2, "status"),

@@ -2,7 +2,6 @@
 """The tables with which answers in Protobuf are read: each field stands so in the published descriptors, and of objects with
 everything in them the server's Protobuf says what its JSON says.
 with_rig.sh python3 tests/live/protobuf.py PROTOBUF_LINES"""
-import itertools
 import json
 import os
 import re
@@ -13,7 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'scenario'))
 from kube import Kube  # noqa: E402
 
 VERSION = 'v0.36.4'
-FORMER = 'v0.35.0'  # for fields that are gone since
 FILES = {'k8s.io/api': [f'{g}/v1/generated.proto' for g in ('core', 'batch', 'policy', 'storage', 'resource')],
          'k8s.io/apimachinery': ['pkg/apis/meta/v1/generated.proto']}
 PATHS = {'Node': '/api/v1/nodes', 'Pod': '/api/v1/pods', 'Event': '/api/v1/events',
@@ -45,8 +43,8 @@ def tables(program):
 def descriptors():
     """{message: {name: (number, type, is list)}} of the Go modules, None where they cannot be had."""
     found = {}
-    for version, (module, files) in itertools.product((VERSION, FORMER), FILES.items()):
-        got = subprocess.run(['go', 'mod', 'download', '-json', f'{module}@{version}'], capture_output=True, text=True, check=False)
+    for module, files in FILES.items():
+        got = subprocess.run(['go', 'mod', 'download', '-json', f'{module}@{VERSION}'], capture_output=True, text=True, check=False)
         if got.returncode:
             return None
         for file in files:
@@ -56,8 +54,7 @@ def descriptors():
                 found[f'{package}.{message}'] = {
                     name: (int(number), kind, bool(many) or kind.startswith('map'), package)
                     for many, kind, name, number in re.findall(
-                        r'^  (?:optional |(repeated ))?(map<string, [\w.]+>|[\w.]+) (\w+) = (\d+);', body, re.M)
-                } | found.get(f'{package}.{message}', {})
+                        r'^  (?:optional |(repeated ))?(map<string, [\w.]+>|[\w.]+) (\w+) = (\d+);', body, re.M)}
     return found
 
 

@@ -44,20 +44,16 @@ static bool read_all(const struct buf *bytes, size_t size, bool is_watch, struct
 	return ok;
 }
 
-/* Of Kubernetes' own PodGroup, and of 1.35's Workload. */
+/* Of Kubernetes' own PodGroup. */
 static void the_group_of_a_pod_is_read(void **state)
 {
-	struct buf list = { 0 }, meta = { 0 }, item = { 0 }, name = { 0 }, spec = { 0 }, group = { 0 }, of = { 0 };
+	struct buf list = { 0 }, meta = { 0 }, item = { 0 }, name = { 0 }, spec = { 0 }, group = { 0 };
 
 	(void)state;
 	pb_text(&meta, 2, "42");
 	pb_message(&list, 1, &meta);
 	pb_text(&name, 1, "a");
 	pb_message(&item, 1, &name);
-	pb_text(&of, 1, "job");
-	pb_text(&of, 2, "workers");
-	pb_text(&of, 3, "0");
-	pb_message(&spec, 42, &of);
 	pb_text(&group, 1, "train");
 	pb_message(&spec, 43, &group);
 	pb_message(&item, 2, &spec);
@@ -66,9 +62,8 @@ static void the_group_of_a_pod_is_read(void **state)
 	struct error e = { 0 };
 	assert_true(read_all(&bytes, bytes.len, false, &told, &e));
 	assert_string_equal(told.text, "list {\"metadata\":{\"resourceVersion\":\"42\"}}\n"
-				       "- {\"metadata\":{\"name\":\"a\"},\"spec\":{\"workloadRef\":{"
-				       "\"name\":\"job\",\"podGroup\":\"workers\",\"podGroupReplicaKey\":\"0\"},"
-				       "\"schedulingGroup\":{\"podGroupName\":\"train\"}}}\n");
+				       "- {\"metadata\":{\"name\":\"a\"},\"spec\":{\"schedulingGroup\":"
+				       "{\"podGroupName\":\"train\"}}}\n");
 }
 
 static void a_list_comes_object_by_object(void **state)
