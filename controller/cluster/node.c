@@ -529,6 +529,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = bare.drained_by = "";
 	*n = bare;
 	weigh_pods(n);
+	c->generation++; /* whoever was told may have asked for nodes, and it is among them */
 	node_forget_unknown(c, n);
 }
 

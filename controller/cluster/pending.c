@@ -479,9 +479,10 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, struct 
 	return NULL;
 }
 
-/* On no machine that might do while one can be had that does: not even on one that comes for others. What was bought
- * for it stays its own: a dearer group that can be had again meanwhile would be a second machine. Of what is on its way
- * at the start nobody knows for whom it was bought: it is for those who waited. */
+/* What was bought for it stays its own: a dearer group that can be had again meanwhile would be a second machine, and
+ * one that comes for others would be lacking there. Else on no machine that might do while one can be had that does:
+ * not even on one that comes for others. Of what is on its way at the start nobody knows for whom it was bought: it is
+ * for those who waited. */
 static struct fit_node *find_to_come(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
@@ -489,12 +490,13 @@ static struct fit_node *find_to_come(struct round *r, struct placed *w)
 	bool has_own = p->has_machine && is_among(k->groups, k->group_count, p->own_group);
 	const struct choice sure = { k->groups, k->sure_count },
 			    rest = { k->groups + k->sure_count, k->group_count - k->sure_count },
-			    own = r->cluster->knows_owners ? (struct choice){ &p->own_group, has_own } : rest;
+			    own = { &p->own_group, has_own };
+	bool knows_owners = r->cluster->knows_owners;
 	const struct {
 		struct choice of;
 		enum placing placing;
-	} steps[] = { { sure, PLACING_COMING },
-		      { own, PLACING_COMING },
+	} steps[] = { { knows_owners ? own : sure, PLACING_COMING },
+		      { knows_owners ? sure : rest, PLACING_COMING },
 		      { sure, PLACING_NEW },
 		      { rest, PLACING_COMING },
 		      { rest, PLACING_NEW } };

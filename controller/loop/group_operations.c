@@ -612,6 +612,9 @@ static bool may_send(const struct node_group *g)
 	       now >= g->quiet_until && !throttle_wait(g->throttle, now) && g->context->may_act(g->context->user);
 }
 
+/* A list that lacks nodes which are there is asked for again. */
+static const millis LIST_AGAIN = 5 * SECOND;
+
 void node_group_drive(struct node_group *g)
 {
 	if (g->is_known && !has_operation(g))
@@ -631,6 +634,8 @@ void node_group_drive(struct node_group *g)
 		send(g);
 	else if (node_group_plan(g))
 		begin(g);
+	else if (node_group_waits_for_list(g) && clock_mono(g->context->clock) - g->described_at > LIST_AGAIN)
+		node_group_look(g);
 	else if (clock_mono(g->context->clock) < g->guard_after)
 		return;
 	else if (is_exposed(g) &&

@@ -1079,6 +1079,11 @@ static bool plan_end(struct node_group *g)
 				  plan_size(g, PROVIDER_CANCEL, g->seen.desired));
 }
 
+bool node_group_waits_for_list(const struct node_group *g)
+{
+	return g->wanted + removals_counted(g) > g->seen.desired && list_lags(g);
+}
+
 bool node_group_plan(struct node_group *g)
 {
 	enum provider_verb verb = PROVIDER_REMOVE;
@@ -1098,7 +1103,7 @@ bool node_group_plan(struct node_group *g)
 	if (plan_cancel(g))
 		return true;
 	if (desired > g->seen.desired)
-		return !list_lags(g) && plan_size(g, PROVIDER_GROW, desired);
+		return !node_group_waits_for_list(g) && plan_size(g, PROVIDER_GROW, desired);
 	/* Where a pool's size is counted from the group's, a size of before would fill it with what was cancelled. */
 	return standby != g->seen.standby && standby >= 0 && node_group_can(g, PROVIDER_HAS_STANDBY) &&
 	       !accepted_leaves_doubt(&g->accepted, &g->seen, g->look_since) && plan_size(g, PROVIDER_STANDBY, standby);

@@ -269,6 +269,8 @@ static inline bool node_group_is_raised(const struct node_group *g)
 {
 	return clock_mono(g->context->clock) < g->raised_until;
 }
+/* More are wanted than the size, and the cloud's list is older than the nodes that are there: it is looked at first. */
+bool node_group_waits_for_list(const struct node_group *g);
 /* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
 int64_t node_group_unasked(const struct node_group *g);
 /* Of the machines that the cloud was asked for, and that no look shows yet, one that nobody waits for any more is

@@ -505,6 +505,8 @@ void start_progress_check(struct controller *c)
 		if (c->starts.events[i].event.what == EVENT_SERVING)
 			c->pools[c->starts.events[i].pool]->timeouts.in_a_row = 0;
 	for (size_t i = c->starts.count; i-- > 0;) {
+		if (i >= c->starts.count) /* what was adopted may have ended others at once */
+			continue;
 		if (is_forgotten(c, &c->starts.items[i], now))
 			forget(c, i);
 		else if (is_behind(c, &c->starts.items[i], now))

@@ -938,6 +938,17 @@ struct bill {
 	int64_t least, cheapest;
 };
 
+static bool has_price(const struct draft *d, const struct spec_text *s)
+{
+	bool has = false;
+
+	for (size_t k = 0; k < s->groups.count; k++) {
+		size_t index = draft_groups(s)[k].name ? draft_group_index(d, draft_groups(s)[k].name) : d->group_count;
+		has |= index < d->group_count && d->groups[index].merged.price_per_hour;
+	}
+	return has;
+}
+
 /* Of each group once, of however many of the pools. */
 static struct bill bill_of(const struct draft *d, size_t first, const struct alike *budgets, bool *is_counted)
 {
@@ -946,13 +957,14 @@ static struct bill bill_of(const struct draft *d, size_t first, const struct ali
 	memset(is_counted, 0, d->group_count);
 	for (size_t i = first; i != SIZE_MAX; i = budgets->next[i]) {
 		const struct spec_text *s = draft_spec(d, i);
+		bool is_priced = has_price(d, s);
 		for (size_t k = 0; k < s->groups.count; k++) {
 			size_t index = draft_groups(s)[k].name ? draft_group_index(d, draft_groups(s)[k].name)
 							       : d->group_count;
 			if (index == d->group_count || is_counted[index])
 				continue;
 			const struct group_text *g = &d->groups[index].merged;
-			const int64_t price = g->price_per_hour ? g->price_per_hour : g->gpus_per_node * DOLLAR;
+			const int64_t price = is_priced ? g->price_per_hour : g->gpus_per_node * DOLLAR;
 			is_counted[index] = true;
 			b.least += g->min * price;
 			if (g->max && price < b.cheapest)

@@ -345,8 +345,9 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 	return p;
 }
 
-/* Decisions compare prices, also where nobody gave one. A price of 0 counts as none, unless another group has one. */
-static void settle_prices(struct group_spec *groups, struct pool_spec *pools, size_t pool_count)
+/* Decisions compare prices, also where nobody gave one. A price of 0 counts as none, unless another group of a pool
+ * that has the group has one. */
+static void settle_prices(struct group_spec *groups, bool *is_in_priced, struct pool_spec *pools, size_t pool_count)
 {
 	for (size_t i = 0; i < pool_count; i++) {
 		struct pool_spec *p = &pools[i];
@@ -354,11 +355,14 @@ static void settle_prices(struct group_spec *groups, struct pool_spec *pools, si
 		p->is_unpriced = true;
 		for (size_t k = 0; k < p->group_count; k++)
 			p->is_unpriced = p->is_unpriced && !groups[p->groups[k]].price_per_hour;
+		for (size_t k = 0; k < p->group_count; k++)
+			is_in_priced[p->groups[k]] |= !p->is_unpriced;
 	}
 	for (size_t i = 0; i < pool_count; i++)
 		for (size_t k = 0; pools[i].is_unpriced && k < pools[i].group_count; k++) {
 			struct group_spec *g = &groups[pools[i].groups[k]];
-			g->price_per_hour = g->gpus_per_node * PPM;
+			if (!is_in_priced[pools[i].groups[k]])
+				g->price_per_hour = g->gpus_per_node * PPM;
 		}
 }
 
@@ -371,7 +375,7 @@ static struct fleet_spec build_fleet(const struct draft *d)
 		groups[i] = build_group(d, &d->groups[i].merged);
 	for (size_t i = 0; i < d->pool_count; i++)
 		pools[i] = build_pool(d, &d->pools[i]);
-	settle_prices(groups, pools, d->pool_count);
+	settle_prices(groups, arena_array(d->arena, bool, d->group_count), pools, d->pool_count);
 	struct fleet_spec fleet = { groups, d->group_count, pools, d->pool_count, NULL };
 	fleet.users = fleet_users(&fleet, d->arena);
 	return fleet;

@@ -620,13 +620,13 @@ static void write_error(struct metric_sink *s)
 static void write_price(struct metric_sink *s)
 {
 	const struct fleet_spec *fleet = s->shown->fleet;
+	const struct group_users *users = &fleet->users[s->item];
+	bool is_priced = false;
 
-	for (size_t i = 0; i < fleet->pool_count; i++)
-		for (size_t k = 0; k < fleet->pools[i].group_count; k++)
-			if (fleet->pools[i].groups[k] == s->item && !fleet->pools[i].is_unpriced) {
-				sample(s, NULL, member(s));
-				return;
-			}
+	for (size_t i = 0; i < users->count; i++)
+		is_priced |= !fleet->pools[users->items[i].pool].is_unpriced;
+	if (is_priced)
+		sample(s, NULL, member(s));
 }
 
 #define SPEC(member_) .of = OF_GROUP_SPEC, .labels = "group, provider", .offset = offsetof(struct group_spec, member_)

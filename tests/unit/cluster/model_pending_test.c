@@ -609,6 +609,10 @@ static void a_machine_bought_for_a_pod_is_its_own(void **state)
 		"{'metadata':{'namespace':'a','name':'q','uid':'v'},'spec':{'containers':[{'resources':{'limits':{" GPU
 		"}}}],'nodeSelector':{'gpu':'h100'}" TOLERATES "},'status':{'phase':'Pending'}}");
 	expect_lacking(c, 1, 0, 0, 1);
+	cluster_expect(c, 0, 1); /* bought for the second, and the first does not take it */
+	expect_lacking(c, 1, 0, 0, 0);
+	cluster_expect(c, 0, 0);
+	expect_lacking(c, 1, 0, 0, 1);
 	cluster_expect(c, 1, 0); /* it does not come */
 	expect_lacking(c, 1, 0, 0, 2);
 	cluster_free(c);

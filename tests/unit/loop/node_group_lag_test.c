@@ -525,6 +525,13 @@ static void a_list_older_than_its_nodes_sets_no_size(void **state)
 	cloud.list_lags = true;
 	played_ask(t, 1);
 	assert_null(cloud.change);
+	assert_true(node_group_waits_for_list(&t->g));
+	assert_null(cloud.look);
+	clock_turn(&t->clock, 6 * SECOND);
+	node_group_drive(&t->g);
+	assert_non_null(cloud.look);
+	played_look(t);
+	assert_null(cloud.change);
 	cloud.list_lags = false;
 	node_group_drive(&t->g);
 	played_expect(PROVIDER_GROW, 2);
