@@ -159,6 +159,16 @@ bool accepted_leaves_doubt(const struct accepted *a, const struct group_descript
 	return a->most >= 0 && a->most_until > began && d->desired > a->most;
 }
 
+/* A cancel leaves what is there, and no size beyond that. */
+static bool is_before_cancel(const struct accepted *a, const struct group_description *d, millis began)
+{
+	int64_t alive = 0;
+
+	for (size_t i = 0; i < d->machine_count; i++)
+		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
+	return accepted_leaves_doubt(a, d, began) && alive < d->desired;
+}
+
 /* A machine that was seen to be gone: the list is an older copy, also while the cloud is at work. */
 static bool brings_back(const struct accepted *a, const struct group_description *d, millis began)
 {
@@ -200,7 +210,7 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 		return false;
 	if (d->is_busy) /* machines and standby are not done yet, as it says itself; a size is raised at once */
 		return size_shows;
-	return size_shows && standby_shows && removals_show(a, d, began);
+	return size_shows && standby_shows && removals_show(a, d, began) && !is_before_cancel(a, d, began);
 }
 
 static bool is_named(const struct accepted *a, const char *id)

@@ -309,8 +309,8 @@ static void look_at_route(struct stock *s, size_t pool, const struct pod *p)
 	static const char *const whys[ROUTE_COUNT] = {
 		[ROUTE_NONE] = "name it in signals.queue.activator.service",
 		[ROUTE_SELECTS] = "its Service has a selector; delete the Service and create it without",
-		[ROUTE_SHARED] = "its Service has EndpointSlices of somebody else, as those of a selector that it had; "
-				 "delete the Service and create it without a selector",
+		[ROUTE_SHARED] =
+			"somebody else's EndpointSlice leads there, too; delete its Service and create it without",
 		[ROUTE_WRONG_PORT] = "the targetPort of its Service is not signals.scrape.port; make them equal",
 	};
 	enum activator_route route = activator_route(s->c, pool);

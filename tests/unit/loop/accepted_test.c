@@ -118,6 +118,9 @@ static void a_size_of_before_a_cancel_is_doubted(void **state)
 	assert_true(accepted_shows(&a, &d, HOUR + SECOND, 0));
 	assert_true(accepted_leaves_doubt(&a, &d, HOUR + SECOND));
 	assert_false(accepted_leaves_doubt(&a, &d, HOUR + LAG_MOST));
+	d = shown("12", machines, 3);
+	assert_false(accepted_shows(&a, &d, HOUR + SECOND, 0)); /* a cancel leaves none that is not there */
+	assert_true(accepted_shows(&a, &d, HOUR + LAG_MOST, 0));
 	d.desired = 2;
 	assert_false(accepted_leaves_doubt(&a, &d, HOUR + SECOND));
 	d.desired = 3;
