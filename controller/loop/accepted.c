@@ -137,6 +137,15 @@ static bool removals_show(const struct accepted *a, const struct group_descripti
 	return true;
 }
 
+static int64_t alive_in(const struct group_description *d)
+{
+	int64_t alive = 0;
+
+	for (size_t i = 0; i < d->machine_count; i++)
+		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
+	return alive;
+}
+
 /*
  * Where operations take turns, as on AKS, the size falls with the end of one and is a read of its own, which may be an
  * older copy than the list: as large as before a removal, beside a list in which its machines are gone and no others
@@ -144,14 +153,10 @@ static bool removals_show(const struct accepted *a, const struct group_descripti
  */
 static bool size_is_older(const struct accepted *a, const struct group_description *d, millis began)
 {
-	int64_t alive = 0;
-
 	if (!d->takes_turns || a->before < 0 || a->before_until <= began || d->desired < a->before ||
 	    (d->is_busy && !a->has_fallen && d->desired == a->before))
 		return false;
-	for (size_t i = 0; i < d->machine_count; i++)
-		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
-	return alive < d->desired;
+	return alive_in(d) < d->desired;
 }
 
 bool accepted_leaves_doubt(const struct accepted *a, const struct group_description *d, millis began)
@@ -162,11 +167,7 @@ bool accepted_leaves_doubt(const struct accepted *a, const struct group_descript
 /* A cancel leaves what is there, and no size beyond that. */
 static bool is_before_cancel(const struct accepted *a, const struct group_description *d, millis began)
 {
-	int64_t alive = 0;
-
-	for (size_t i = 0; i < d->machine_count; i++)
-		alive += d->machines[i].state != MACHINE_TERMINATING && !d->machines[i].is_standby;
-	return accepted_leaves_doubt(a, d, began) && alive < d->desired;
+	return accepted_leaves_doubt(a, d, began) && alive_in(d) < d->desired;
 }
 
 /* A machine that was seen to be gone: the list is an older copy, also while the cloud is at work. */
