@@ -232,7 +232,8 @@ static void check_route(struct check_run *c, size_t pool, const struct workload 
 	else if (route)
 		violate(c,
 			&(struct breach){ &route->object, route->at,
-					  "delete it and create it without selector: the cluster keeps slices of one that had some" },
+					  "delete it and create it without selector: the cluster keeps slices of one "
+					  "that had some" },
 			"it sends requests of pool %s to pods of %s where that engine may sleep beside others", name,
 			w->object.ref.name);
 }
