@@ -141,6 +141,7 @@ check_all() {
 	rm -f build/failed.log
 	step 'recorded traffic is there' shared_is_there
 	step "the rig's servers are there" rig_is_there
+	step 'release build' builds release preheat
 	step 'build with gcc, warnings are errors' builds dev
 	begin_tests
 	step 'Go of the rig' go_files
@@ -148,10 +149,11 @@ check_all() {
 	step 'format' formatted
 	step 'build with clang, warnings are errors' builds clang
 	step 'lint' linted
-	step 'release build' builds release preheat world_nemesis_test
+	step 'worlds without sanitizers' builds release world_nemesis_test world_drain_test
 	# 300 in all. More of them, and those of other seeds: ./dev nemesis.
 	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 150
 	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 150 -w
+	step 'a drain interrupted at every step' build/release/world_drain_test
 	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/clang/preheat
 	tests_status=0
 	wait_for computing "$computing"

@@ -114,7 +114,8 @@ class Engine:
 
 
 class Services:
-    """Services without a selector; this is the cluster's own controller of their slices, which sees labels a moment late."""
+    """This is the cluster's own controller of their slices, which sees labels a moment late; the real one, beside it, finds no
+    pod: it could not name the addresses of these."""
 
     def __init__(self, s, engines):
         self.kube, self.engines, self.known = s.kube, engines, {}
@@ -122,7 +123,8 @@ class Services:
         kube.PLURALS.update({'Service': ('v1', 'services'), 'EndpointSlice': ('discovery.k8s.io/v1', 'endpointslices')})
         for name in MODELS:
             self.kube.create({'apiVersion': 'v1', 'kind': 'Service', 'metadata': {'name': name, 'namespace': SPACE},
-                              'spec': {'ports': [{'name': 'http', 'port': 80, 'targetPort': engines[name].port}]}})
+                              'spec': {'selector': {'played': name},
+                                       'ports': [{'name': 'http', 'port': 80, 'targetPort': engines[name].port}]}})
             self.kube.create({'apiVersion': 'discovery.k8s.io/v1', 'kind': 'EndpointSlice', 'addressType': 'IPv4',
                               'metadata': {'name': f'{name}-own', 'namespace': SPACE,
                                            'labels': {'kubernetes.io/service-name': name}},

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -345,10 +346,16 @@ static void go_to(void **state, size_t step, bool needs_other, int64_t before)
 	}
 }
 
+/* Each so-manieth interruption is played. */
+static unsigned long every = 1;
+
 static void interrupt(void **state, size_t step, size_t how, int64_t before)
 {
+	static unsigned long count;
 	char what[120];
 
+	if (count++ % every)
+		return;
 	go_to(state, step, interruptions[how].needs_other, before);
 	snprintf(what, sizeof what, "cloud %zu: %s, %lld events before a node is %s", cloud, interruptions[how].name,
 		 (long long)before, steps[step].name);
@@ -653,11 +660,14 @@ static void a_node_without_gpus_whose_drain_was_given_up_goes(void **state)
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-/* With a name, or a part of it with *, only those. */
+/* With a number, each so-manieth interruption; then with a name, or a part of it with *, only those tests. */
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+		every = strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
+	assert(every);
 	setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
 	setenv("AZURE_TENANT_ID", "tenant", 1);
