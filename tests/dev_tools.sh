@@ -122,8 +122,9 @@ run_ctest() {
 	return $status
 }
 
-wants_rig() {
-	ctest --preset "$1" -R "$2" -N | grep -q ': rig/'
+# wants PRESET PATTERN START: a test of that pattern has a name that starts so
+wants() {
+	ctest --preset "$1" -R "$2" -N | grep -q ": $3"
 }
 
 # What the tests on the rig run is built before them, where it can be seen; without Go they say that they skip.
