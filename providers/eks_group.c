@@ -845,6 +845,18 @@ static bool is_settled(const struct eks_group *g, struct error *e)
 				     g->name);
 }
 
+/* It sets the size: from a read of before others went, or after others came, it would launch what nobody asked for. */
+static bool would_leave_more(const struct deciding *d, struct error *e)
+{
+	int64_t left = d->change->target;
+
+	d->change->is_outdated = d->call->size > 0 && left > d->call->desired;
+	return d->change->is_outdated && !error_set(e, ERROR_CONFLICT,
+						    "it would have %" PRId64 " machines left, and %" PRId64
+						    " were decided; it is looked at again first",
+						    left, d->call->desired);
+}
+
 /*
  * A machine that is named ends; one that the termination policy chooses goes back to a warm pool that reuses. So all
  * others are protected, these are not, and the size is lowered by as many.
@@ -860,7 +872,7 @@ static bool decide_stop(const struct deciding *d, struct error *e)
 	if (!d->change->victim_count)
 		return true;
 	d->change->target = g->desired - (int64_t)d->change->victim_count;
-	if (was_lowered(d, e) || !keeps_min(g, d->change->target, e) || !is_settled(g, e))
+	if (was_lowered(d, e) || would_leave_more(d, e) || !keeps_min(g, d->change->target, e) || !is_settled(g, e))
 		return false;
 	protect_others(d);
 	if (g->pool.prepared >= 0 && g->pool.prepared < g->desired + standby_of(g)) {

@@ -42,6 +42,12 @@ static void stopping_lowers_the_size_when_only_those_named_can_go(void **state)
 			     { READ, GROUP("0", "9", "1", HAS(SAFE("i-0a"))), 0 }, ),
 			 ERROR_INVALID);
 	assert_non_null(strstr(s->call.error.message, "no warm pool"));
+	/* a read of before another went */
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_STOP, .ids = ids, .id_count = 1, .size = 2, .desired = 1),
+		    { READ, GROUP("0", "9", "3", HAS(IN("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("0", "5")), 0 }, ),
+		ERROR_CONFLICT);
+	assert_non_null(strstr(s->call.error.message, "2 machines left, and 1 were decided"));
 	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_STOP, .ids = ids + 1, .id_count = 1),
 			     { READ, GROUP("0", "9", "1", POOL("0", "5")), 0 }, ),
 			 ERROR_NONE);
