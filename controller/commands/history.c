@@ -972,15 +972,36 @@ static void add_moves(struct table *t, const struct asked *a, const struct engin
 	}
 }
 
-/* Of the share in which the pool moved last; of all where no pool is asked for. */
+/* NAMESPACE/NAME of the share that the pool is in, by the manifest in force at the end, or in which it moved last;
+ * NULL: none. */
+static const char *share_asked(struct asked *a, const struct engine_move_record *moves, size_t count)
+{
+	struct history_args *q = &a->args;
+	struct history_stretch stretch;
+	struct manifest m;
+
+	if (!history_args_last_manifest(q, &stretch, &m))
+		stretch.pool_count = 0;
+	for (size_t i = 0; i < stretch.pool_count; i++) {
+		const struct pool_spec *p = &m.fleet.pools[i];
+		CLEANUP(buf_release) struct buf share = { 0 };
+		if ((int64_t)stretch.pools[i] != q->pool_index || !pool_is_in_share(p))
+			continue;
+		buf_printf(&share, "%s/%s", p->namespace, p->share);
+		return arena_strdup(&q->arena, share.text, share.len);
+	}
+	return count ? moves[count - 1].share : NULL;
+}
+
+/* Of all shares where no pool is asked for. */
 static bool find_choices(struct asked *a, const struct engine_move_filter *f, const struct engine_move_record *moves,
 			 size_t count, struct share_choices *found, struct error *e)
 {
-	const struct share_choice_filter filter = { f->from, f->to, f->pool && count ? moves[count - 1].share : NULL,
+	const struct share_choice_filter filter = { f->from, f->to, f->pool ? share_asked(a, moves, count) : NULL,
 						    f->most };
 
 	*found = (struct share_choices){ 0 };
-	return (f->pool && !count) || share_choice_find(a->args.history, &filter, &a->args.arena, found, e);
+	return (f->pool && !filter.share) || share_choice_find(a->args.history, &filter, &a->args.arena, found, e);
 }
 
 static bool print_moves(struct asked *a, struct error *e)
@@ -1006,10 +1027,10 @@ static bool print_moves(struct asked *a, struct error *e)
 	struct table *t = table_new(move_columns, sizeof move_columns / sizeof *move_columns);
 	add_moves(t, a, moves, count, &choices);
 	table_print(t, format, stdout);
-	table_free(t);
-	if (!count)
+	if (!table_rows(t))
 		fprintf(stderr,
 			"No engine was put to sleep or woken in that time; only pools with spec.share have that.\n");
+	table_free(t);
 	return true;
 }
 
@@ -1123,8 +1144,8 @@ static int show(int argc, char **argv)
 		{ "drains", 0, OPTION_FLAG, NULL,
 		  "instead: drained nodes and the outcome; with --from, --to, --group, --number", &a.is_drains, NULL },
 		{ "moves", 0, OPTION_FLAG, NULL,
-		  "instead: sleeps and wakes of engines in a share; with --pool, --from, --to, --number", &a.is_moves,
-		  NULL },
+		  "instead: sleeps and wakes of engines in a share, and its rules; with --pool, --from, --to, --number",
+		  &a.is_moves, NULL },
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks older than this, keep hourly sums; asks first", &a.retain, NULL },
 		{ "yes", 'y', OPTION_FLAG, NULL, "with --retain: drop them without asking", &a.is_agreed, NULL },

@@ -182,17 +182,23 @@ bool history_args_manifest(struct history *h, int64_t tick, struct arena *a, str
 							  error_wrap(e, "%s: its manifest", history_path(h)));
 }
 
+bool history_args_last_manifest(struct history_args *q, struct history_stretch *stretch, struct manifest *m)
+{
+	struct error why;
+
+	return history_stretch_at(q->history, q->span.last_tick, &q->arena, stretch, &why) &&
+	       history_args_manifest(q->history, q->span.last_tick, &q->arena, m, &why);
+}
+
 const bool *history_args_unpriced(struct history_args *q)
 {
 	struct history_stretch stretch;
 	struct manifest m;
-	struct error why;
 	size_t count;
 
 	history_pools(q->history, &count);
 	bool *is_unpriced = arena_array(&q->arena, bool, count + 1);
-	if (!history_stretch_at(q->history, q->span.last_tick, &q->arena, &stretch, &why) ||
-	    !history_args_manifest(q->history, q->span.last_tick, &q->arena, &m, &why))
+	if (!history_args_last_manifest(q, &stretch, &m))
 		return is_unpriced;
 	for (size_t i = 0; i < stretch.pool_count && i < m.fleet.pool_count; i++)
 		is_unpriced[stretch.pools[i]] = m.fleet.pools[i].is_unpriced;

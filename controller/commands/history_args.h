@@ -50,6 +50,8 @@ millis history_args_offset(const struct history_args *q, millis at);
 /* The manifest in force at a tick. */
 bool history_args_manifest(struct history *h, int64_t tick, struct arena *a, struct manifest *m,
 			   struct error *e) MUST_USE;
+/* The one in force at the end, and its pools by index of history_pools(); false: it cannot be read. */
+bool history_args_last_manifest(struct history_args *q, struct history_stretch *stretch, struct manifest *m) MUST_USE;
 /* By index of history_pools(): the pools without prices, by the manifest in force at the end; one that cannot be read
  * takes no prices away. */
 const bool *history_args_unpriced(struct history_args *q);

@@ -88,6 +88,13 @@ found 'history: a share goes over to another rule, after a move of before' 0 '^1
 		VALUES (\"u\", 48000000, \"llm/chat-1\", \"llm/chat\", \"llm/small\", \"gpu-7\", 0, \"idle\", 1, 1, \"done\", 900, 48000900);
 		INSERT INTO share_choice VALUES (\"llm/small\", 40000000, 50000000, \"\", \"1\"), (\"llm/small\", 50400000, 50400000, \"it sleeps\", \"1\")"
 	preheat history --db h.db --moves -o json | jq -r "map([.time[11:19], .node[0:0], .move, (.why | select(. == \"it sleeps\"))] | join(\" \")) | join(\",\")"'
+found 'history: a share goes over to another rule, and the pool never moved' 0 '^rule: it sleeps$' \
+	"cp '$scratch/good/history.db' h.db; sed 's/^spec:/spec:\\n  share: { name: small }/' '$example/pool.yaml' >p.yaml" \
+	'sqlite3 h.db "DELETE FROM manifest_text; UPDATE manifest SET text = CAST(readfile(\"p.yaml\") AS TEXT);
+		INSERT INTO share_choice VALUES (\"llm/small\", 40000000, 50000000, \"\", \"1\"),
+			(\"llm/small\", 50400000, 50400000, \"it sleeps\", \"1\"), (\"llm/other\", 50400000, 50400000, \"not ours\", \"1\")"
+	preheat history --db h.db --moves --pool chat -o json | jq -r "map(\"\(.move): \(.why)\") | join(\",\")"; [ ${PIPESTATUS[0]} = 0 ] || exit 1
+	[ -z "$(preheat history --db h.db --moves --pool chat 2>&1 >/dev/null)" ]'
 found 'history: moves without a share' 0 'only pools with spec.share' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --moves 2>&1'
 refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db' h.db" \
@@ -134,7 +141,7 @@ found 'replay: was and would the objective be met' 0 '^chat +objective +(met|mis
 	'preheat replay --objective 95% | grep " objective "'
 found 'replay: what may be late' 0 '^chat,"late allowed, %",1.000,1.000,5.000,4.000$' "$copied" \
 	'preheat replay --objective 95% -o csv | grep allowed'
-found 'replay: the price that explain has, and whether it agrees' 0 'chat: the price of the objective in explain --full comes to [$][0-9.]+ over this time' "$copied" \
+found 'replay: the price that explain has, and whether it agrees' 0 'chat: explain --full prices this objective at [$][0-9.]+,' "$copied" \
 	'preheat replay --objective 95%'
 found 'replay: of another wait there is no such price' 0 '^0$' "$copied" \
 	'preheat replay --objective 9s,95% -o json | grep -c "shadows.*with\":[0-9]"; true'
