@@ -44,7 +44,7 @@ struct init {
 	struct arena arena;
 	struct discovery *found;
 	struct buf pools, fallback, autoscalers, week, verdict, table; /* paths */
-	bool has_fallback, has_autoscalers, is_refused;
+	bool has_fallback, has_autoscalers, is_refused, made_folder;
 };
 
 static void init_release(struct init *x)
@@ -122,7 +122,8 @@ static bool prepare(struct init *x, struct error *e)
 	buf_printf(&x->week, "%s/week.db", options.out);
 	buf_printf(&x->verdict, "%s/verdict", options.out);
 	buf_printf(&x->table, "%s/verdict.txt", options.out);
-	if (mkdir(options.out, 0777) && errno != EEXIST)
+	x->made_folder = mkdir(options.out, 0777) == 0;
+	if (!x->made_folder && errno != EEXIST)
 		return error_set(e, file_error_kind(errno), "%s: %s", options.out, strerror(errno));
 	return is_free(x->pools.text, e) && is_free(x->fallback.text, e) && is_free(x->autoscalers.text, e) &&
 	       is_free(x->week.text, e) && is_free(x->verdict.text, e) && is_free(x->table.text, e);
@@ -403,6 +404,8 @@ static int run(int argc, char **argv)
 		return command_failed(&command_init, &e);
 	}
 	code = init(&x, &e);
+	if (x.made_folder)
+		(void)rmdir(options.out); /* where nothing was written */
 	return e.kind == ERROR_NONE ? code : command_failed(&command_init, &e);
 }
 

@@ -53,8 +53,10 @@ refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluste
 refused 'init: a cluster that refuses connections is told at once' 3 'the API server cannot be asked: .*127.0.0.1:9/version.*; do: see that it runs' \
 	'printf "%s\n" "apiVersion: v1" "kind: Config" "current-context: c" "clusters: [ { name: c, cluster: { server: \"http://127.0.0.1:9\" } } ]" \
 		"users: [ { name: u, user: {} } ]" "contexts: [ { name: c, context: { cluster: c, user: u } } ]" >k.yaml' \
-	'timeout 10 "$preheat_path" init --kubeconfig k.yaml --out .'
-refused 'init: no cluster' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
+	'timeout 10 "$preheat_path" init --kubeconfig k.yaml'
+found 'init: where that fails, the folder that was there stays' 3 '^stays$' \
+	'mkdir mine' 'HOME=/nowhere KUBECONFIG= preheat init --out mine; code=$?; [ -d mine ] && echo stays; exit $code'
+refused 'init: no cluster' 3 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init'
 found 'init: a Prometheus that is not there' 3 'refused|connect' '' "preheat init -f '$cluster' --prometheus http://127.0.0.1:1 2>&1"
 
 # Several in a namespace: each by the name that its metrics give its model.
