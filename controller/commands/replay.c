@@ -749,14 +749,13 @@ static void print_price(const struct compared *c)
 
 	if (shadows < 0)
 		return;
-	printf("%s: the price of the objective in explain --full comes to %s over this time: ", c->then->name,
-	       human_dollars(shadows).text);
+	printf("%s: explain --full prices this objective at %s,\n", c->then->name, human_dollars(shadows).text);
 	if ((apart < 0 ? -apart : apart) <= AGREES * model)
-		puts("they\nagree.");
+		puts("which agrees with the model of this time.");
 	else
-		puts("another\nfigure, as it is of all the record, the past counting less and less, and without "
-		     "floors,\n"
-		     "limits, failed starts and drains.");
+		puts("which is not what the model has for this time: it is of all the record, the\n"
+		     "past counting less and less, and without floors, limits, failed starts and\n"
+		     "drains.");
 }
 
 static bool place_pools(const struct manifest *then, const struct manifest *other, size_t *same, size_t *place,
@@ -818,13 +817,14 @@ static void print(const struct comparison *c, const char *output)
 	puts("");
 	for (size_t i = 0; i < c->count; i++)
 		print_price(&c->pools[i]);
-	puts("This is a model: the recorded arrivals, binned by tick, went through a model of the\n"
-	     "recorded cluster with each manifest, both under the same five draws of chance: figures\n"
-	     "are means of them, least and most their range, and \"met, 4/5\" is met on the mean and\n"
-	     "in four of the five. Lengths of requests are means. Judge the model by how close\n"
-	     "RECORDED and SAME SETTINGS are; CHANGE is between the two models. Nodes are those\n"
-	     "of the pool's groups, all pools; GPU hours and dollars are the pool's own, as billed tick\n"
-	     "by tick; machines started are those that the plans requested.");
+	puts("This is a model: the recorded arrivals, binned by tick, went through a model of\n"
+	     "the recorded cluster with each manifest, both under the same five draws of\n"
+	     "chance: figures are means of them, least and most their range, and \"met, 4/5\"\n"
+	     "is met on the mean and in four of the five. Lengths of requests are means.\n"
+	     "Judge the model by how close RECORDED and SAME SETTINGS are; CHANGE is between\n"
+	     "the two models. Nodes are those of the pool's groups, all pools; GPU hours and\n"
+	     "dollars are the pool's own, as billed tick by tick; machines started are those\n"
+	     "that the plans requested.");
 }
 
 /* Both models see what came before, as far as it was under the same manifest: a policy that knows nothing yet would be

@@ -57,6 +57,9 @@ for verb in status cost 'cost --by class' 'cost --excess' 'cost --alternatives' 
 	found "answers: $verb fits 80 columns" 0 '^0$' "cp '$answers/history.db' history.db; $lived" \
 		"COLUMNS=80 preheat $verb --db history.db --utc 2>/dev/null >said; grep '   ' said | grep -vE '^(Decided|Seen|Engines|Expected|Rule|Why|Held by|It costs|Self-test|More|  )' | grep -cE '^.{81}' || true"
 done
+found 'answers: what replay says of its table fits 80 columns' 0 '^2$' "cp '$answers/history.db' history.db" \
+	'for objective in 5s,95% 2s,99% 2s,99.9%; do preheat replay --db history.db --objective $objective 2>/dev/null; done >said
+	grep -q "explain --full" said && ! grep -E "^.{81}" said && grep -c "explain --full" said'
 found 'answers: launches, drains and moves are there' 0 '^1 1 1$' "cp '$answers/history.db' history.db; $lived" \
 	'echo $(for of in launches drains moves; do preheat history --$of --db history.db | grep -cE "(g5-on-demand|ec2.internal|wake) "; done)'
 for verb in "check $example/pool.yaml" "simulate --draws 2 -f $example/pool.yaml --trace $scratch/answers.csv --out out"; do
