@@ -194,6 +194,18 @@ struct human human_dollars(double dollars)
 	return h;
 }
 
+struct human human_spent(double amount, bool is_unpriced)
+{
+	struct human h = { 0 };
+
+	if (!is_unpriced)
+		return human_dollars(amount);
+	int places = exact_round(amount * 100) % 100 ? 2 : 0;
+	snprintf(h.text, sizeof h.text, "%.19s GPU hour%s", human_decimal(amount, places).text,
+		 exact_round(amount * 100) == 100 ? "" : "s");
+	return h;
+}
+
 enum { LABEL_WIDTH = 7, EIGHTHS = 8 };
 
 static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };

@@ -48,6 +48,8 @@ struct human human_decimal(double value, int places); /* 1,234.5 */
 struct human human_duration(millis d);		      /* 850ms, 2.5s, 6m20s, 3h05m, 2d4h */
 struct human human_share(double share);		      /* 0.0074 -> 0.74 % */
 struct human human_dollars(double dollars);	      /* $0.48, -$1.20, $14,871 */
+/* Of what has no price: 1 GPU hour, 8 GPU hours. */
+struct human human_spent(double amount, bool is_unpriced);
 
 /*
  * A small chart of text: a filled area and, over it, a line drawn with

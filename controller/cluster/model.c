@@ -297,6 +297,7 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 		.group_count = p->group_count,
 		.share = copy_or_none(a, p->share),
 		.port = p->port,
+		.is_unpriced = p->is_unpriced,
 		.takes_any = p->takes_any,
 	};
 	for (size_t i = 0; i < p->selector_count; i++)

@@ -45,6 +45,7 @@ struct cluster_pool {
 	size_t group_count;
 	const char *share; /* whose pools of this namespace may have engines in one pod, each on its port; NULL: none */
 	int64_t port;	   /* of its engines */
+	bool is_unpriced;  /* its money counts GPU hours */
 	bool takes_any; /* that ask for GPUs, are of no other pool and not expendable: one pool's, the last of several
 			 */
 };

@@ -243,7 +243,7 @@ struct pool_known {
 	size_t group_count;
 	const char *share; /* NULL: none */
 	int64_t port;
-	bool takes_any;
+	bool is_unpriced, takes_any;
 	struct pod *pods;
 };
 

@@ -1,6 +1,7 @@
 /* Pods that wait for a node: where the scheduler's filters would put them, who could give more, and why nobody can. */
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/terminal.h"
 #include "controller/cluster/fit.h"
 #include "controller/cluster/model_state.h"
 
@@ -518,20 +519,19 @@ static bool fits_some(struct round *r, const struct pod *p, const struct kind *k
 	return false;
 }
 
-static void put_dollars(struct buf *out, int64_t micro)
+static void put_spent(const struct pool_known *p, int64_t micro, struct buf *out)
 {
-	int64_t cents = (micro + 5000) / 10000;
-	buf_printf(out, "$%" PRId64 ".%02" PRId64, cents / 100, cents % 100);
+	buf_text(out, human_spent((double)micro / 1e6, p->is_unpriced).text);
 }
 
-static void put_budget(const struct round *r, int group, const char *pool, struct buf *out)
+static void put_budget(const struct round *r, int group, const struct pool_known *p, struct buf *out)
 {
 	buf_text(out, "where more machines at ");
-	put_dollars(out, r->cluster->groups[group].price);
-	buf_printf(out, " an hour are beyond the budget of WarmPool %s: ", pool);
-	put_dollars(out, r->cluster->budget - r->money);
+	put_spent(p, r->cluster->groups[group].price, out);
+	buf_printf(out, " an hour are beyond the budget of WarmPool %s: ", p->name);
+	put_spent(p, r->cluster->budget - r->money, out);
 	buf_text(out, " of ");
-	put_dollars(out, r->cluster->budget);
+	put_spent(p, r->cluster->budget, out);
 	buf_text(out, " an hour are spent");
 }
 
@@ -543,7 +543,7 @@ static const char *say_stranded(const struct round *r, const struct kind *k)
 		const struct group_known *g = &r->cluster->groups[k->fitting[i]];
 		buf_printf(&out, "%sfits node group %s, ", i == 0 ? "" : "; ", g->name);
 		if (k->lacks_money && r->offered[k->fitting[i]] > 0)
-			put_budget(r, k->fitting[i], r->cluster->pools[k->pool].name, &out);
+			put_budget(r, k->fitting[i], &r->cluster->pools[k->pool], &out);
 		else if (r->examples[k->fitting[i]].nodes < g->max)
 			buf_text(&out, "which can give it no machine now");
 		else

@@ -1,5 +1,6 @@
 /* Rules about WarmPools and what acts beside them, about nodes, and about the annotation that ignores rules. */
 #include "base/quantity.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "controller/contract/rule_runner.h"
 
@@ -163,6 +164,20 @@ static void rule_reservation_over(struct check_run *c)
 					"runs there goes",
 					groups[k].name, at->text);
 		}
+	}
+}
+
+static void rule_budget_prices(struct check_run *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct pool_spec *p = &fleet_of(c)->pools[i];
+		double budget = (double)p->budget_per_hour / 1e6;
+		if (p->is_unpriced && p->budget_per_hour > 0)
+			violate(c,
+				&(struct breach){ &c->contract->pools[i],
+						  yaml_child(text_of(c, i)->budget.node, "dollarsPerHour"), NULL },
+				"its node groups have no price, so its budget of %s an hour counts as %s an hour",
+				human_dollars(budget).text, human_spent(budget, true).text);
 	}
 }
 
@@ -782,6 +797,11 @@ static const struct contract_rule rules[] = {
 	  "A node group whose end has passed gets no machine, and the pool is smaller by it.",
 	  "set reservedUntil to the end of the next reservation, or leave the node group out", false, NULL, NULL,
 	  rule_reservation_over },
+	{ "budget-prices", CONTRACT_WARNING, "WarmPool",
+	  "A pool with a budget has prices",
+	  "Where nobody gave a price, a GPU counts as a dollar an hour: a budget of $8 buys eight GPUs, whatever they cost.",
+	  "give pricePerHour to its node groups, or bound it by their max in place of the budget", false, NULL, NULL,
+	  rule_budget_prices },
 	{ "run-needs", CONTRACT_NOTE, "WarmPool",
 	  "A pool has what run asks for",
 	  "It is refused when it is deployed, though it could be simulated.",

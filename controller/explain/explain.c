@@ -164,8 +164,7 @@ static void put_field(const struct record_view *r, const char *text, size_t len,
 		return;
 	}
 	if (r->is_unpriced && value != ABSENT && !strcmp(f->unit, "micro$")) {
-		put_decimal((double)value / 1e6, 2, out);
-		buf_text(out, value == 1000000 ? " GPU hour" : " GPU hours");
+		buf_text(out, human_spent((double)value / 1e6, true).text);
 		return;
 	}
 	explain_value(f, value, r->utc_offset, out);

@@ -1,5 +1,6 @@
 #include "controller/loop/consolidation.h"
 
+#include "base/terminal.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/watch_sync.h"
 
@@ -190,11 +191,11 @@ static bool has_drains(const struct controller *c, size_t pool)
 static void choose(struct consolidation *s, const struct controller *c, size_t pool, const struct node *n,
 		   const struct move_verdict *v)
 {
-	int64_t cents = price_of(c, n) / 10000;
+	double saved = (double)price_of(c, n) / 1e6;
 	char why[sizeof s->why];
 
-	snprintf(why, sizeof why, "%s, saves $%lld.%02lld/h", v->text, (long long)(cents / 100),
-		 (long long)(cents % 100));
+	snprintf(why, sizeof why, "%s, saves %s an hour", v->text,
+		 human_spent(saved, fleet_of(c)->pools[pool].is_unpriced).text);
 	if (strcmp(s->node, n->name) != 0 || strcmp(s->why, why) != 0)
 		log_info("node-would-be-empty", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
 			 LOG_S("why", why), LOG_END);

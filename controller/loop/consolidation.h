@@ -11,7 +11,7 @@ struct consolidation {
 	char node[254];		   /* that would be emptied next; "": none */
 	size_t position;	   /* of its group in the pool */
 	int64_t pods;		   /* that would move */
-	char why[256];		   /* "its 2 pods fit on y, saves $1.21/h" */
+	char why[256];		   /* "its 2 pods fit on y, saves $1.21 an hour" */
 };
 
 enum move_step { MOVE_NEXT, MOVE_WAIT, MOVE_NEVER };

@@ -102,6 +102,7 @@ static struct cluster_pool show_pool(const struct controller *c, size_t pool, st
 				      .group_count = spec->group_count,
 				      .share = pool_is_in_share(spec) ? spec->share : NULL,
 				      .port = c->manifest.pools[pool].spec.signals.scrape.port,
+				      .is_unpriced = spec->is_unpriced,
 				      .takes_any = takes_any(c, pool) };
 }
 

@@ -1,6 +1,7 @@
 #include "controller/loop/publish.h"
 
 #include "base/alloc.h"
+#include "base/terminal.h"
 #include "controller/cluster/watch.h"
 #include "controller/explain/explain.h"
 #include "controller/loop/controller_state.h"
@@ -206,16 +207,17 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 	for (size_t i = 0; i < spec->group_count; i++) {
 		const struct group_spec *g = &fleet_of(c)->groups[spec->groups[i]];
 		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
-		long long cents = (long long)(p->contended * g->price_per_hour / 10000);
+		double wasted = (double)(p->contended * g->price_per_hour) / 1e6;
 		const char *by = node_group_resized_by(c->groups[spec->groups[i]]);
 		if (!p->contended)
 			continue;
 		return format(
 			a,
 			"another writer%s%s%s undoes every change of node group %s: %lld machines were bought and "
-			"ended in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are "
+			"ended in turn, %s an hour for nothing; nothing is changed there until they are "
 			"quiet for %lld minutes: give it one owner",
-			*by ? " (" : "", by, *by ? ")" : "", g->name, (long long)p->contended, cents / 100, cents % 100,
+			*by ? " (" : "", by, *by ? ")" : "", g->name, (long long)p->contended,
+			human_spent(wasted, spec->is_unpriced).text,
 			(long long)(c->groups[spec->groups[i]]->contention.quiet / MINUTE));
 	}
 	return NULL;

@@ -439,7 +439,7 @@ static const struct metric pool_metrics[] = {
 	{ .name = "preheat_pool_stage_seconds", .of = OF_POOL, .digits = 3, .labels = "namespace, pool, stage, percentile", .write = write_stages,
 	  .help = "Measured time of a stage between asking and serving." },
 	{ .name = "preheat_pool_dollars_per_hour", DECISION(dollars_per_hour), .write = write_hourly, .digits = 6, .help = "What the pool costs after the last decision; of a pool with prices." },
-	{ .name = "preheat_pool_budget_dollars_per_hour", DECISION(budget_per_hour), .digits = 6, .help = "The budget that applies; 0: none." },
+	{ .name = "preheat_pool_budget_dollars_per_hour", DECISION(budget_per_hour), .write = write_hourly, .digits = 6, .help = "The budget that applies, of a pool with prices; 0: none." },
 	{ .name = "preheat_pool_rule", DECISION(rule), .help = "Number of the rule in force." },
 	{ .name = "preheat_pool_rule_margin_ratio", DECISION(margin_permille), .digits = 3, .help = "Its margin over demand." },
 	{ .name = "preheat_pool_rule_hold_seconds", DECISION(hold_ms), .digits = 3, .help = "How long it remembers a peak." },

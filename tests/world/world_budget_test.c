@@ -11,23 +11,24 @@
 
 #include <cmocka.h>
 
-static const char eight_dollars[] =
-	"apiVersion: preheat.dev/v1alpha1\n"
-	"kind: WarmPool\n"
-	"metadata: { name: rest, namespace: infra }\n"
-	"spec:\n"
-	"  mode: act\n"
-	"  class: any\n"
-	"  budget: { dollarsPerHour: 8 }\n"
-	"  leadTime: { total: { p50: 150s, p95: 260s } }\n"
-	"  scaleDown: { after: 5m }\n"
-	"  nodeGroups:\n"
-	"    - { name: one, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"
-	"        instanceType: g5.xlarge, gpusPerNode: 1, pricePerHour: 1, min: 0, max: 20 }\n"
-	"    - { name: eight, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"
-	"        instanceType: p5.48xlarge, gpusPerNode: 8, pricePerHour: 6, min: 0, max: 4 }\n";
+#define EIGHT_AN_HOUR(one, eight)                                                                                \
+	"apiVersion: preheat.dev/v1alpha1\n"                                                                     \
+	"kind: WarmPool\n"                                                                                       \
+	"metadata: { name: rest, namespace: infra }\n"                                                           \
+	"spec:\n"                                                                                                \
+	"  mode: act\n"                                                                                          \
+	"  class: any\n"                                                                                         \
+	"  budget: { dollarsPerHour: 8 }\n"                                                                      \
+	"  leadTime: { total: { p50: 150s, p95: 260s } }\n"                                                      \
+	"  scaleDown: { after: 5m }\n"                                                                           \
+	"  nodeGroups:\n"                                                                                        \
+	"    - { name: one, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"   \
+	"        instanceType: g5.xlarge, gpusPerNode: 1, pricePerHour: " one ", min: 0, max: 20 }\n"            \
+	"    - { name: eight, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
+	"        instanceType: p5.48xlarge, gpusPerNode: 8, pricePerHour: " eight ", min: 0, max: 4 }\n"
 
-static const struct replica_settings alone = { .manifest = eight_dollars };
+static const struct replica_settings alone = { .manifest = EIGHT_AN_HOUR("1", "6") };
+static const struct replica_settings unpriced = { .manifest = EIGHT_AN_HOUR("0", "0") };
 static struct cloud_group *one, *eight;
 static int64_t most;
 
@@ -99,6 +100,20 @@ static void pods_beyond_it_wait_and_are_told(void **state)
 	ends();
 }
 
+static void without_prices_it_counts_gpu_hours(void **state)
+{
+	(void)state;
+	replica_start(0, &unpriced);
+	pass(40 * SECOND);
+	come("small", 12, 1, true);
+	pass(10 * MINUTE);
+	assert_int_equal(one->desired, 8);
+	assert_true(world_event_says("NotTriggerScaleUp",
+				     "where more machines at 1 GPU hour an hour are beyond the budget of WarmPool "
+				     "rest: 8 GPU hours of 8 GPU hours an hour are spent"));
+	ends();
+}
+
 /* Two dollars are left beside the machine of eight: for two small ones, and the third comes once it is gone. */
 static void what_goes_leaves_room_for_the_next(void **state)
 {
@@ -145,6 +160,7 @@ int main(int argc, char **argv)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(pods_beyond_it_wait_and_are_told),
+		SCENARIO(without_prices_it_counts_gpu_hours),
 		SCENARIO(what_goes_leaves_room_for_the_next),
 		SCENARIO(a_gang_beyond_it_comes_not_at_all),
 	};

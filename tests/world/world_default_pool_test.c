@@ -17,6 +17,7 @@
 #define GROUP(name, gpus, price, most)                                                                              \
 	"    - { name: " name ", provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
 	"        instanceType: g5.xlarge, gpusPerNode: " gpus ", pricePerHour: " price ", min: 0, max: " most " }\n"
+#define EIGHT GROUP("eight", "8", "6", "2")
 
 #define ANY ANY_OF("5m")
 #define ANY_OF(after)                                       \
@@ -46,16 +47,14 @@
 	"  nodeGroups:\n"
 
 /* The dear group stands first: the price decides. */
-static const struct replica_settings both = { .manifest =
-						      ANY GROUP("eight", "8", "6", "2") GROUP("one", "1", "1", "6") };
+static const struct replica_settings both = { .manifest = ANY EIGHT GROUP("one", "1", "1", "6") };
 static const struct replica_settings beside_work = { .manifest = ANY GROUP("one", "1", "1", "6")
 							     WORK GROUP("one", "1", "1", "6") };
-static const struct replica_settings eight_is_others = { .manifest = ANY GROUP("one", "1", "1", "6")
-								 WORK GROUP("eight", "8", "6", "2") };
-static const struct replica_settings big = { .manifest = ANY GROUP("eight", "8", "6", "2") };
-static const struct replica_settings only_told = { .manifest = ANY GROUP("eight", "8", "6", "2"), .is_dry_run = true };
-static const struct replica_settings never_moves = { .manifest = ANY_OF("5m, utilization: 0%")
-							     GROUP("eight", "8", "6", "2") };
+static const struct replica_settings eight_is_others = { .manifest = ANY GROUP("one", "1", "1", "6") WORK EIGHT };
+static const struct replica_settings big = { .manifest = ANY EIGHT };
+static const struct replica_settings unpriced = { .manifest = ANY GROUP("eight", "8", "0", "2") };
+static const struct replica_settings only_told = { .manifest = ANY EIGHT, .is_dry_run = true };
+static const struct replica_settings never_moves = { .manifest = ANY_OF("5m, utilization: 0%") EIGHT };
 static struct cloud_group *one, *eight;
 static int64_t most_one, most_eight;
 
@@ -574,8 +573,8 @@ static void taint_at_first(struct object *node, millis has_gpu)
 static void a_taint_of_the_start_buys_no_second_machine(void **state)
 {
 	static const struct replica_settings told = {
-		.manifest = ANY GROUP("eight", "8", "6", "2")
-			GROUP("one", "1", "1, startupTaints: [ { key: ops.example/agent, effect: NoExecute } ]", "6")
+		.manifest = ANY EIGHT GROUP("one", "1",
+					    "1, startupTaints: [ { key: ops.example/agent, effect: NoExecute } ]", "6")
 	};
 	static const struct {
 		const char *taint;
@@ -873,7 +872,7 @@ static void pods_of_a_half_empty_machine_move_and_it_goes(void **state)
 	pass(4 * MINUTE);
 	expect_machines(1, 1);
 	assert_true(world_event_says("Consolidating", "its pod fits on "));
-	assert_true(world_event_says("Consolidating", "saves $6.00/h"));
+	assert_true(world_event_says("Consolidating", "saves $6.00 an hour"));
 	end_half_empty();
 }
 
@@ -921,7 +920,7 @@ static void what_may_not_move_stays(void **state)
 static void a_budget_keeps_a_half_empty_machine(void **state)
 {
 	(void)state;
-	start(&big);
+	start(&unpriced);
 	make_half_empty(1, 4, 2, "0");
 	pass(30 * MINUTE);
 	expect_machines(2, 1);
@@ -930,6 +929,7 @@ static void a_budget_keeps_a_half_empty_machine(void **state)
 	apiserver_changed(b);
 	pass(15 * MINUTE);
 	expect_machines(1, 1);
+	assert_true(world_event_says("Consolidating", "saves 8 GPU hours an hour"));
 	end_half_empty();
 }
 

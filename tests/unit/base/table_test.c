@@ -146,6 +146,10 @@ static void numbers_read_well(void **state)
 	assert_string_equal(human_dollars(14871).text, "$14,871");
 	assert_string_equal(human_dollars(-1.2).text, "-$1.20");
 	assert_string_equal(human_dollars(-0.001).text, "$0.00");
+	assert_string_equal(human_spent(1.2, false).text, "$1.20");
+	assert_string_equal(human_spent(1, true).text, "1 GPU hour");
+	assert_string_equal(human_spent(8, true).text, "8 GPU hours");
+	assert_string_equal(human_spent(0.25, true).text, "0.25 GPU hours");
 }
 
 int main(void)

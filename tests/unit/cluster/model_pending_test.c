@@ -419,22 +419,33 @@ static void the_budget_is_shared_by_turn(void **state)
 		int gpus[4];
 		int64_t budget, left, lacking[2], stranded; /* dollars; of g5 and p5; GPUs */
 		const char *full;
+		bool is_unpriced;
 	} cases[] = {
-		{ { 1, 1, 8 }, 8, 8, { 2, 1 }, 0, NULL },
+		{ { 1, 1, 8 }, 8, 8, { 2, 1 }, 0, NULL, false },
 		{ { 1, 1, 8 },
 		  8,
 		  7,
 		  { 2, 0 },
 		  8,
 		  "fits node group p5, where more machines at $6.00 an hour are beyond the "
-		  "budget of WarmPool any: $3.00 of $8.00 an hour are spent" },
+		  "budget of WarmPool any: $3.00 of $8.00 an hour are spent",
+		  false },
+		{ { 1, 1, 8 },
+		  8,
+		  7,
+		  { 2, 0 },
+		  8,
+		  "fits node group p5, where more machines at 6 GPU hours an hour are beyond the "
+		  "budget of WarmPool any: 3 GPU hours of 8 GPU hours an hour are spent",
+		  true },
 		{ { 1, 8, 1 },
 		  8,
 		  6,
 		  { 2, 0 },
 		  8,
 		  "fits node group p5, where more machines at $6.00 an hour are beyond the "
-		  "budget of WarmPool any: $4.00 of $8.00 an hour are spent" },
+		  "budget of WarmPool any: $4.00 of $8.00 an hour are spent",
+		  false },
 		{ { 8, 1, 1 },
 		  8,
 		  7,
@@ -443,23 +454,25 @@ static void the_budget_is_shared_by_turn(void **state)
 		  "fits node group g5, where more machines at $1.00 an hour are beyond the "
 		  "budget of WarmPool any: $8.00 of $8.00 an hour are spent; fits node "
 		  "group p5, where more machines at $6.00 an hour are beyond the budget of "
-		  "WarmPool any: $8.00 of $8.00 an hour are spent" },
+		  "WarmPool any: $8.00 of $8.00 an hour are spent",
+		  false },
 		{ { 8 },
 		  8,
 		  -2,
 		  { 0, 0 },
 		  8,
 		  "fits node group p5, where more machines at $6.00 an hour are beyond the budget of "
-		  "WarmPool any: $10.00 of $8.00 an hour are spent" },
-		{ { 8, 8 }, 0, 0, { 0, 2 }, 0, NULL },
+		  "WarmPool any: $10.00 of $8.00 an hour are spent",
+		  false },
+		{ { 8, 8 }, 0, 0, { 0, 2 }, 0, NULL, false },
 	};
 	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
-	const struct cluster_pool pool = { .name = "any",
-					   .namespace = "b",
-					   .gpus_per_replica = 1,
-					   .groups = both,
-					   .group_count = 2,
-					   .takes_any = true };
+	struct cluster_pool pool = { .name = "any",
+				     .namespace = "b",
+				     .gpus_per_replica = 1,
+				     .groups = both,
+				     .group_count = 2,
+				     .takes_any = true };
 
 	(void)state;
 	fleet[0].price = 1000000;
@@ -469,6 +482,7 @@ static void the_budget_is_shared_by_turn(void **state)
 		struct cluster *c = cluster_new();
 		const char *full = NULL;
 		size_t count = 0;
+		pool.is_unpriced = cases[i].is_unpriced;
 		cluster_set_fleet(c, &pool, 1, fleet, 2);
 		for (size_t k = 0; k < 4 && cases[i].gpus[k]; k++)
 			see_asking(c, k, cases[i].gpus[k], 0);

@@ -251,6 +251,7 @@ static void without_prices_no_dollars(void **state)
 	write_shown(&s, &text);
 	check_format(&text);
 	assert_null(strstr(text.text, "dollars_per_hour{namespace=\"llm\",pool=\"chat\"} 2.42"));
+	assert_null(strstr(text.text, "preheat_pool_budget_dollars_per_hour"));
 	assert_null(strstr(text.text, "preheat_cost_dollars_total"));
 	assert_null(strstr(text.text, "preheat_cost_label_dollars_total"));
 	assert_null(strstr(text.text, "preheat_node_group_node_dollars_per_hour"));
