@@ -319,18 +319,20 @@ static void say_next(const struct init *x, bool has_verdict)
 {
 	puts("\nNext:");
 	if (has_verdict) {
-		printf("  %s explain --db %s --largest      why the largest decision was made; charts: "
-		       "%s/report.html\n",
-		       command_program(), x->verdict.text, x->verdict.text);
+		printf("  # why the largest decision was made; charts: %s/report.html\n  %s explain --db %s "
+		       "--largest\n",
+		       x->verdict.text, command_program(), x->verdict.text);
 	} else {
-		printf("  %s record -f %s --for 7d --db %s      a week of what these pools see, read-only\n",
+		printf("  # a week of what these pools see, read-only; then the verdict\n  %s record -f %s --for 7d "
+		       "--db %s\n",
 		       command_program(), x->pools.text, x->week.text);
 		printf("  %s simulate --recording %s --compare%s%s\n", command_program(), x->week.text,
 		       x->has_autoscalers ? " --autoscalers " : "", x->has_autoscalers ? x->autoscalers.text : "");
 	}
-	printf("  %s check %s      after an edit\n", command_program(), x->pools.text);
+	printf("  # after an edit\n  %s check %s%s%s\n", command_program(), x->pools.text, x->has_fallback ? " " : "",
+	       x->has_fallback ? x->fallback.text : "");
 	if (has_verdict)
-		printf("  %s run -f %s --dry-run      decides and records, changes nothing\n", command_program(),
+		printf("  # decides and records, changes nothing\n  %s run -f %s --dry-run\n", command_program(),
 		       x->pools.text);
 }
 

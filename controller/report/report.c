@@ -768,10 +768,12 @@ void report_print_next(const struct report *r, const char *folder, FILE *out)
 	fprintf(out, "Next:\n");
 	if (strcmp(r->run.policy, "preheat") == 0)
 		fprintf(out,
-			"  preheat explain --db %s/history.db --largest   why the largest decision was made\n"
-			"  preheat replay --db %s/history.db              decide all of it again\n",
+			"  # why the largest decision was made\n"
+			"  preheat explain --db %s/history.db --largest\n"
+			"  # decide all of it again\n"
+			"  preheat replay --db %s/history.db\n",
 			folder, folder);
-	fprintf(out, "  %s/report.html   charts, in a browser\n", folder);
+	fprintf(out, "  # charts, for a browser: %s/report.html\n", folder);
 }
 
 void report_print(const struct report *r, bool is_wide, FILE *out)

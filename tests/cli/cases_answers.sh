@@ -60,6 +60,9 @@ done
 found 'answers: what replay says of its table fits 80 columns' 0 '^2$' "cp '$answers/history.db' history.db" \
 	'for objective in 5s,95% 2s,99% 2s,99.9%; do preheat replay --db history.db --objective $objective 2>/dev/null; done >said
 	grep -q "explain --full" said && ! grep -E "^.{81}" said && grep -c "explain --full" said'
+found 'simulate: what comes next can be pasted as it stands' 0 ' 0 differ$' '' \
+	"preheat simulate --draws 1 -f '$example/pool.yaml' --trace '$scratch/answers.csv' --out out >said 2>/dev/null
+	$(printf %s 'eval "set -e; $(sed -n "/^Next:/,\$s/^  preheat/preheat/p" said)"')"
 found 'answers: launches, drains and moves are there' 0 '^1 1 1$' "cp '$answers/history.db' history.db; $lived" \
 	'echo $(for of in launches drains moves; do preheat history --$of --db history.db | grep -cE "(g5-on-demand|ec2.internal|wake) "; done)'
 for verb in "check $example/pool.yaml" "simulate --draws 2 -f $example/pool.yaml --trace $scratch/answers.csv --out out"; do

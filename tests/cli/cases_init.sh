@@ -29,6 +29,7 @@ for way in '"$block" ""' '"$block" "  mode: observe # yet\n"' '"$flow" ""' '"$fl
 		"$simulated; simulates $way | cmp - act.csv && preheat replay --db out"
 done
 found 'init: what comes next' 0 'simulate --recording preheat/week.db --compare --autoscalers preheat/autoscalers.yaml' '' "preheat init -f '$cluster'"
+found 'init: and can be pasted as it stands' 0 '3 objects: 0 errors' '' "preheat init -f '$cluster' >said; "'eval "$(sed -n "/^Next:/,\$s/^  preheat check/preheat check/p" said)"'
 found 'init: a list from standard input' 0 'search-chat' '' "preheat init -f - <'$cluster'"
 refused 'init: nothing is replaced' 2 'pools.yaml is there; do: give another --out DIR, or --force' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster'"
 for file in autoscalers.yaml verdict.txt; do
