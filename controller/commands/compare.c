@@ -286,7 +286,7 @@ static void print_frontier(const struct sheet *s, FILE *out)
 	double cost = compare_frontier_cost(points, count, score_late_share(ours));
 
 	if (cost > 0)
-		fprintf(out, "At %s late the cheapest rivals of all, chosen in hindsight, cost %.3f of ours.\n",
+		fprintf(out, "At %s late the cheapest rivals, chosen in hindsight, cost %.3f of ours.\n",
 			human_share(score_late_share(ours)).text, cost / compare_cost(ours));
 }
 
@@ -300,7 +300,7 @@ static void print_pool(const struct compare_result *r, size_t pool, FILE *out)
 		return;
 	}
 	s.table = table_new(columns, sizeof columns / sizeof *columns);
-	fprintf(out, "\nPool %s against %zu settings of other autoscalers%s, at most %s late%s\n", s.spec->name,
+	fprintf(out, "\nPool %s against %zu settings of other autoscalers%s,\nat most %s late%s\n", s.spec->name,
 		r->comparison.row_count - 1,
 		r->comparison.is_stopped ? " (PARTIAL: interrupted before the others)" : "",
 		human_share((double)s.spec->objective_late_ppm / 1e6).text,
@@ -322,16 +322,15 @@ void compare_print(const struct compare_result *r, FILE *out)
 		fprintf(out, "\nThe comparison was interrupted; these are the runs that were done.\n");
 	for (size_t i = 0; i < r->comparison.pool_count; i++)
 		print_pool(r, i, out);
-	fputs("\ncheapest: of the settings that kept the objective, known only afterwards. tuned: the cheapest that "
-	      "kept it\n"
-	      "in the warm-up, as somebody would choose after the first day. default: as documented "
-	      "(docs/simulator.md).\n",
+	fputs("\ncheapest: of the settings that kept the objective, known only afterwards.\n"
+	      "tuned: the cheapest that kept it in the warm-up, as somebody would choose after\n"
+	      "the first day. default: as documented (docs/simulator.md).\n",
 	      out);
 	if (r->setup->draws > 1)
 		fprintf(out,
-			"Each row is the mean of the same %zu draws of chance; DRAWS is late in the best and in the "
-			"worst of them;\n%zu/%zu in MET: met in so many of them. The sweep, to choose from, is of the "
-			"first draw.\n",
+			"Each row is the mean of the same %zu draws of chance; DRAWS is late in the best\n"
+			"and the worst of them; %zu/%zu in MET: met in so many of them. The sweep, to choose\n"
+			"from, is of the first draw.\n",
 			r->setup->draws, r->setup->draws - 1, r->setup->draws);
 }
 

@@ -680,8 +680,8 @@ static void print_draws(const struct report *r, FILE *out)
 	for (size_t i = 0; i < r->run.fleet->pool_count; i++)
 		print_split(r, i, out);
 	fprintf(out,
-		"All figures are means of %lld draws of chance; DRAWS is late in the best and in the worst of them.\n"
-		"Charts and decisions are of the first draw",
+		"All figures are means of %lld draws of chance; DRAWS is late in the best and the\n"
+		"worst of them. Charts and decisions are of the first draw",
 		(long long)draws);
 	if (r->run.fleet->pool_count == 1)
 		fprintf(out, ", with %s late", human_share(score_late_share(&r->pools[0].first.whole)).text);

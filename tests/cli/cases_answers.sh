@@ -69,6 +69,9 @@ for verb in "check $example/pool.yaml" "simulate --draws 2 -f $example/pool.yaml
 	found "answers: ${verb%% *} fits 80 columns" 0 '^0$' '' \
 		"COLUMNS=80 preheat $verb >said 2>/dev/null; grep '   ' said | grep -vE '[│└]|^ +0 +|^  ' | grep -cE '^.{81}' || true"
 done
+found 'simulate: what it says of its tables fits 80 columns' 0 '^1 1 0$' '' \
+	"preheat simulate --draws 2 --warm-up 1h --compare --rivals static -f '$example/pool.yaml' --trace '$scratch/answers.csv' --out out 2>/dev/null >said
+	echo \$(grep -c '^All figures' said) \$(grep -c '^cheapest: ' said) \$(grep -vE '[│└]|   ' said | grep -cE '^.{81}')"
 found 'answers: -o alone names the forms' 0 '^table.*wide.*json.*csv.*yaml' '' 'for verb in history explain replay cost report status version check simulate; do
 	preheat $verb -o 2>&1 | sed "s/.*allowed: //" | tr "|" " "; done | sort -u'
 found 'answers: times for programs are RFC 3339 in any zone' 0 '^1$' "cp '$answers/history.db' history.db" \
