@@ -110,9 +110,9 @@ void cluster_on_change(struct cluster *c, cluster_change_fn *fn, void *user);
 void cluster_ignore_stamps(struct cluster *c, bool ignore);
 
 /*
- * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool, and
- * their further engines to pools of its share (struct pod). What was learned of a group (labels, zones, taints,
- * devices, DaemonSets of its nodes) stays while a group of that name and provider stays.
+ * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool,
+ * those of shares before others, and their further engines to pools of its share (struct pod). What was learned of a
+ * group (labels, zones, taints, devices, DaemonSets of its nodes) stays while a group of that name and provider stays.
  */
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
 		       const struct cluster_group *groups, size_t group_count);

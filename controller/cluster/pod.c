@@ -118,6 +118,16 @@ static bool is_apart_by_labels(const struct pod *p)
 	return false;
 }
 
+static void take_engine(struct pod *to, const struct pod *from)
+{
+	to->engine = from->engine;
+	to->engine_label = from->engine_label;
+	to->sleep = from->sleep;
+	to->engine_since = from->engine_since;
+	to->engine_started = from->engine_started;
+	to->engine_key = from->engine_key;
+}
+
 /* Its other engines are where it is, and as it is. */
 static void follow_beside(struct pod *p)
 {
@@ -125,12 +135,7 @@ static void follow_beside(struct pod *p)
 		const struct pod own = *e;
 		*e = *p;
 		e->pool = own.pool;
-		e->engine = own.engine;
-		e->engine_label = own.engine_label;
-		e->sleep = own.sleep;
-		e->engine_since = own.engine_since;
-		e->engine_started = own.engine_started;
-		e->engine_key = own.engine_key;
+		take_engine(e, &own);
 		e->beside = own.beside;
 		e->pool_next = own.pool_next;
 		e->pool_link = own.pool_link;
@@ -596,10 +601,20 @@ static bool has_another(const struct cluster *c, const struct pod *p, const stru
 	return is_of_share;
 }
 
+static void change_places(struct pod *p, struct pod *e)
+{
+	const struct pod was = *p;
+	take_engine(p, e);
+	take_engine(e, &was);
+}
+
 static void place_beside(struct cluster *c, struct pod *p)
 {
 	struct pod *had = p->beside, **end = &p->beside;
 	const char *key = p->pool < 0 ? NULL : engine_key(c, &c->pools[p->pool]);
+	for (struct pod *e = had; e != NULL; e = e->beside) /* another pool is the first now */
+		if (e->engine_key == key)
+			change_places(p, e);
 	take_key(c, p, key);
 	p->beside = NULL;
 	for (size_t i = key == NULL || p->is_placeholder ? c->pool_count : (size_t)p->pool + 1; i < c->pool_count;
@@ -628,22 +643,28 @@ static bool is_of_any(const struct pod *p)
 	       !pod_is_expendable(p);
 }
 
+/* Pools of a share come before others: a pool that has left it leaves them the pods in which they have engines, too. */
+static int pool_of(const struct cluster *c, const struct pod *p)
+{
+	int first = -1, any = -1;
+	for (size_t i = 0; i < c->pool_count; i++) {
+		const struct pool_known *pool = &c->pools[i];
+		if (pool->takes_any) {
+			any = (int)i;
+		} else if ((first < 0 || pool->share != NULL) && is_of(p, pool)) {
+			first = (int)i;
+			if (pool->share != NULL)
+				break;
+		}
+	}
+	return first < 0 && is_of_any(p) ? any : first;
+}
+
 void pod_place(struct cluster *c, struct pod *p)
 {
-	int any = -1;
-	p->pool = -1;
-	if (p->is_prefetch) { /* whatever a selector says */
-		place_beside(c, p);
-		return;
-	}
-	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
-		if (c->pools[i].takes_any)
-			any = (int)i;
-		else if (is_of(p, &c->pools[i]))
-			p->pool = (int)i;
-	}
-	if (p->pool < 0 && is_of_any(p))
-		p->pool = any;
+	p->pool = -1;	     /* who is of none may be expendable */
+	if (!p->is_prefetch) /* whatever a selector says */
+		p->pool = pool_of(c, p);
 	if (p->pool >= 0)
 		join_list(c, p);
 	place_beside(c, p);

@@ -120,16 +120,23 @@ static bool is_target_of(const struct contract *c, size_t pool, const struct wor
 	return t->name && !strcmp(t->name, w->object.ref.name) && !strcmp(t->kind, w->object.ref.kind);
 }
 
+/* The first, of those in shares before others, as the model of the cluster counts its pods. */
 static int find_pool(const struct contract *c, const struct workload *w)
 {
+	int first = -1;
+
 	for (size_t i = 0; c->manifest && i < c->manifest->fleet.pool_count; i++) {
 		const struct schema_labels *selector = &c->manifest->pools[i].spec.workload.selector.match_labels;
-		if (!same_namespace(&c->pools[i], &w->object))
+		bool is_shared = pool_is_in_share(&c->manifest->fleet.pools[i]);
+		if ((first >= 0 && !is_shared) || !same_namespace(&c->pools[i], &w->object))
 			continue;
-		if ((selector->count && labels_match(selector, &w->labels)) || is_target_of(c, i, w))
-			return (int)i;
+		if ((selector->count && labels_match(selector, &w->labels)) || is_target_of(c, i, w)) {
+			first = (int)i;
+			if (is_shared)
+				break;
+		}
 	}
-	return -1;
+	return first;
 }
 
 const struct pool_spec *pool_of(const struct contract *c, const struct workload *w)

@@ -271,8 +271,8 @@ static void rule_share_engines(struct check_run *c, const struct workload *w)
 	const struct manifest *m = c->contract->manifest;
 	size_t first = (size_t)w->pool, others = 0;
 
-	for (size_t i = first + 1; i < m->fleet.pool_count; i++) {
-		if (!selects(c->contract, i, w) || m->fleet.pools[i].class == CLASS_ANY)
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		if (i == first || !selects(c->contract, i, w) || m->fleet.pools[i].class == CLASS_ANY)
 			continue;
 		bool is_of_share = pools_share(&m->fleet.pools[first], &m->fleet.pools[i]);
 		size_t same = is_of_share ? first_on_port(c->contract, i, w) : i;

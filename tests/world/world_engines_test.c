@@ -17,7 +17,8 @@ static struct {
 
 static const char *const names[] = { "m0", "m1" };
 
-static void write_pool(int model, const char *mode, const char *memory)
+/* share: its line of the spec. */
+static void write_pool_of(int model, const char *mode, const char *share)
 {
 	buf_printf(&all.manifest,
 		   "apiVersion: preheat.dev/v1alpha1\n"
@@ -25,7 +26,7 @@ static void write_pool(int model, const char *mode, const char *memory)
 		   "metadata: { name: %s, namespace: llm }\n"
 		   "spec:\n"
 		   "  mode: %s\n"
-		   "  share: { name: small, wakeWithin: 30s%s }\n"
+		   "%s"
 		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
 		   "  workload: { selector: { matchLabels: { app: m0 } }, gpusPerReplica: 1, maxSequences: 8 }\n"
 		   "  nodeGroups:\n"
@@ -35,7 +36,15 @@ static void write_pool(int model, const char *mode, const char *memory)
 		   "  signals: { engine: vllm, scrape: { port: %d, path: /metrics, interval: 5s },\n"
 		   "      queue: { activator: { service: %s } } }\n"
 		   "---\n",
-		   names[model], mode, memory, 8000 + model, names[model]);
+		   names[model], mode, share, 8000 + model, names[model]);
+}
+
+static void write_pool(int model, const char *mode, const char *memory)
+{
+	char share[160];
+
+	snprintf(share, sizeof share, "  share: { name: small, wakeWithin: 30s%s }\n", memory);
+	write_pool_of(model, mode, share);
 }
 
 static bool are_up(void)
@@ -249,6 +258,25 @@ static void a_route_outlives_its_pool(void **state)
 	replica_stop(0);
 }
 
+/* The pod stays the other pool's, and so does the way to its engine. */
+static void the_first_pool_leaves_the_share(void **state)
+{
+	(void)state;
+	begin(1, 7, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	replica_stop(0);
+	buf_clear(&all.manifest);
+	write_pool_of(0, "act", "");
+	write_pool(1, "act", "");
+	all.settings.manifest = all.manifest.text;
+	replica_start(0, &all.settings);
+	all.apps[1]->rate = 1;
+	until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+	assert_int_equal(engines_count("m0", 1), 1);
+	replica_stop(0);
+}
+
 static const char left_over[] = "m0-left0";
 
 static void leave_slice(struct object *service, bool is_wrong)
@@ -362,6 +390,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_pod_is_mended_once_nobody_serves_in_it, end),
 		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
 		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
+		cmocka_unit_test_teardown(the_first_pool_leaves_the_share, end),
 		cmocka_unit_test_teardown(a_service_that_leads_elsewhere_is_refused, end),
 		cmocka_unit_test_teardown(killed_between_any_two_steps, end),
 	};

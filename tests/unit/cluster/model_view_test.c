@@ -300,6 +300,7 @@ static void engines_outlive_a_change_of_the_fleet(void **state)
 	set_fleet(&w, turned, SMALL);
 	assert_int_equal(engine(&w, 0)->engine, POD_ENGINE_ASLEEP);
 	assert_int_equal(engine(&w, 1)->engine, POD_ENGINE_AWAKE);
+	assert_int_equal(engine(&w, 0)->engine_started - engine(&w, 1)->engine_started, 10000);
 	set_fleet(&w, names, 1);
 	assert_null(engine(&w, 0)->beside);
 	assert_true(pod_has_left_engine(engine(&w, 0)) == false); /* it sleeps */
@@ -309,18 +310,35 @@ static void engines_outlive_a_change_of_the_fleet(void **state)
 	world_close(&w);
 }
 
-/* Two on one port, or of pools that share nothing: the pod is the first one's, as ever. */
+/* Two on one port: the pod is the first one's. */
 static void engines_need_a_port_each(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "chat", "notes" }, *const apart[] = { "alone", "code" };
+	static const char *const names[] = { "chat", "notes" };
 	struct world w = world_open();
 	set_fleet(&w, names, SMALL);
 	node(&w, "a", "p5", 8, "");
 	see_engines(&w, "", "2026-11-21T00:00:20Z");
 	assert_true(engine(&w, 0) && !engine(&w, 0)->beside && !engine(&w, 1));
+	world_close(&w);
+}
+
+/* The pod stays with those that are in the share. */
+static void the_first_pool_leaves_its_share(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "chat", "code" }, *const apart[] = { "alone", "code" };
+	struct world w = world_open();
+	set_fleet(&w, names, SMALL);
+	node(&w, "a", "p5", 8, "");
+	see_engines(&w, "", "2026-11-21T00:00:20Z");
+	cluster_engine_told(w.c, engine(&w, 1), POD_SLEEP_1, 2000000);
+	millis started = engine(&w, 1)->engine_started;
 	set_fleet(&w, apart, SMALL);
-	assert_true(engine(&w, 0) && !engine(&w, 0)->beside && !engine(&w, 1));
+	assert_true(!engine(&w, 0) && engine(&w, 1) && !engine(&w, 1)->beside);
+	assert_int_equal(engine(&w, 1)->sleep, POD_SLEEP_1);
+	assert_int_equal(engine(&w, 1)->engine_started, started);
+	assert_int_equal(engine(&w, 1)->gpus_milli, 2000);
 	world_close(&w);
 }
 
@@ -465,12 +483,19 @@ static void expendable_pods_leave_their_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_replicas_and_places),	cmocka_unit_test(least_that_could_go),
-		cmocka_unit_test(sleepers_are_apart),		cmocka_unit_test(engines_tell_that_they_sleep),
-		cmocka_unit_test(a_pod_has_engines_of_a_share), cmocka_unit_test(engines_outlive_a_change_of_the_fleet),
-		cmocka_unit_test(engines_need_a_port_each),	cmocka_unit_test(places_need_all_resources),
-		cmocka_unit_test(nodes_on_their_way_out),	cmocka_unit_test(pods_outlive_their_node),
-		cmocka_unit_test(shared_devices_are_places),	cmocka_unit_test(expendable_pods_leave_their_places),
+		cmocka_unit_test(counts_replicas_and_places),
+		cmocka_unit_test(least_that_could_go),
+		cmocka_unit_test(sleepers_are_apart),
+		cmocka_unit_test(engines_tell_that_they_sleep),
+		cmocka_unit_test(a_pod_has_engines_of_a_share),
+		cmocka_unit_test(engines_outlive_a_change_of_the_fleet),
+		cmocka_unit_test(engines_need_a_port_each),
+		cmocka_unit_test(places_need_all_resources),
+		cmocka_unit_test(the_first_pool_leaves_its_share),
+		cmocka_unit_test(nodes_on_their_way_out),
+		cmocka_unit_test(pods_outlive_their_node),
+		cmocka_unit_test(shared_devices_are_places),
+		cmocka_unit_test(expendable_pods_leave_their_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
