@@ -170,6 +170,10 @@ void share_plan_write(const struct share_view *v, const struct share_plan *p, st
 		for (size_t k = 0; k < v->slots[i].engine_count; k++)
 			flag(&w, p->is_in_routing[i][k]);
 	}
+	for (size_t i = 0; i < v->member_count; i++) {
+		size_t holder = p->waits_for[i];
+		position(&w, &holder, v->member_count);
+	}
 }
 
 /* --- decisions --- */
@@ -406,9 +410,51 @@ bool engine_move_find(struct history *h, const struct engine_move_filter *f, str
 	return collect(s, a, moves, found, e);
 }
 
-bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
+/* Which of the pools of its share; SHARE_NONE: there are others than the view has. */
+static size_t member_at(const struct fleet_spec *fleet, size_t pool, const struct share_view *v, size_t *pools)
+{
+	size_t count = 0, member = SHARE_NONE;
+
+	for (size_t i = 0; i < fleet->pool_count && count <= v->member_count; i++) {
+		if (!pools_share(&fleet->pools[i], &fleet->pools[pool]))
+			continue;
+		if (i == pool)
+			member = count;
+		if (count < v->member_count)
+			pools[count] = i;
+		count++;
+	}
+	return count == v->member_count ? member : SHARE_NONE;
+}
+
+/* Decided again from what was seen: a decision is recorded where it differs from the one before. */
+static bool find_holder(struct history *h, const struct fleet_spec *fleet, size_t pool, const char *share, millis at,
+			struct arena *a, const char **holder, struct error *e)
+{
+	struct share_view v;
+	bool ok;
+	const char *seen = NULL;
+	struct statement *s =
+		DB_QUERY(h->db, "SELECT view FROM share_decision WHERE share = ? AND at <= ? ORDER BY at DESC LIMIT 1",
+			 DB_T(share), DB_I(at));
+
+	while (db_next(s, &ok, e))
+		seen = db_column_copy(s, 0, a);
+	if (!ok || !seen)
+		return ok;
+	if (!share_view_read(seen, a, &v, e))
+		return false;
+	size_t *pools = arena_array(a, size_t, v.member_count), member = member_at(fleet, pool, &v, pools);
+	size_t other = member == SHARE_NONE ? SHARE_NONE : share_decide(&v, a).waits_for[member];
+	if (other != SHARE_NONE)
+		*holder = fleet->pools[pools[other]].name;
+	return true;
+}
+
+bool engine_move_around(struct history *h, const struct fleet_spec *fleet, size_t index, millis at, struct arena *a,
 			struct engine_moves_told *out, struct error *e)
 {
+	const struct pool_spec *pool = &fleet->pools[index];
 	static const millis BEFORE = 15 * MINUTE, AFTER = 15 * SECOND;
 	char key[300], share[600];
 	struct share_choices choices;
@@ -426,5 +472,5 @@ bool engine_move_around(struct history *h, const struct pool_spec *pool, millis 
 		return false;
 	if (choices.count)
 		out->choice = choices.items[0];
-	return true;
+	return !h->has_shares || find_holder(h, fleet, index, share, at, a, &out->waits_for, e);
 }

@@ -77,6 +77,7 @@ struct engine_moves_told {
 	struct engine_move_record *items;
 	size_t count;
 	struct share_choice_record choice; /* of its share then; all zero: none */
+	const char *waits_for;		   /* name of a pool: struct share_plan; NULL: none */
 };
-bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
+bool engine_move_around(struct history *h, const struct fleet_spec *fleet, size_t index, millis at, struct arena *a,
 			struct engine_moves_told *out, struct error *e) MUST_USE;

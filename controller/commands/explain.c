@@ -248,7 +248,7 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 				 history_path(q->history));
 	bool is_local = !print_is_for_programs(a->output);
 	struct engine_moves_told moves;
-	if (!engine_move_around(q->history, &m.fleet.pools[place], r.now, &q->arena, &moves, e))
+	if (!engine_move_around(q->history, &m.fleet, place, r.now, &q->arena, &moves, e))
 		return false;
 	struct explained x = { .fleet = &m.fleet,
 			       .pool = place,
@@ -259,7 +259,8 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 			       .moves = moves.items,
 			       .move_count = moves.count,
 			       .share_rule = moves.choice.why,
-			       .share_rule_since = moves.choice.since };
+			       .share_rule_since = moves.choice.since,
+			       .waits_for = moves.waits_for };
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
 	} else if (print_is_for_programs(a->output)) {

@@ -21,6 +21,7 @@ struct explained {
 	size_t move_count;
 	const char *share_rule; /* share_choice_write(); NULL or "": the first, or none */
 	millis share_rule_since;
+	const char *waits_for; /* name of a pool whose engines at work let none of this one wake; NULL: none do */
 };
 
 struct explanation_part {

@@ -63,6 +63,7 @@ struct live_pool {
 	struct stage_times stages[STAGE_COUNT];
 	struct stage_times sleep_times, wake_times; /* of its engines, in a share */
 	struct share_hold share_hold;
+	struct share_wait share_wait;
 	struct size_change change;
 	struct request_counts requests;
 	bool is_blind; /* its signals are stale, or nothing was decided yet */

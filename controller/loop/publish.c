@@ -346,6 +346,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
 	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
+	out[PROBLEM_ENGINE_WAITS] = slots_waits(c, pool, a);
 	out[PROBLEM_PREFETCH] = prefetch_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool]->signals.server, &c->pools[pool]->stages[STAGE_LOAD], a);

@@ -533,6 +533,39 @@ static void carry_out(const struct stock *s, const struct share_plan *plan, mill
 	act_soon(s->c);
 }
 
+/* --- who waits for its turn --- */
+
+static const millis WAIT_TOLD = 2 * MINUTE;
+
+static void note_waits(const struct stock *s, const struct share_plan *plan)
+{
+	for (size_t i = 0; i < s->member_count; i++) {
+		struct share_wait *w = &s->c->pools[s->pools[i]]->share_wait;
+		size_t holder = s->may_act ? plan->waits_for[i] : SHARE_NONE;
+		if (holder == SHARE_NONE)
+			w->since = 0;
+		else if (!w->since)
+			w->since = clock_mono(s->c->clock);
+		if (holder != SHARE_NONE)
+			snprintf(w->holder, sizeof w->holder, "%s", name_of(s, holder));
+	}
+}
+
+const char *slots_waits(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct share_wait *w = &c->pools[pool]->share_wait;
+	char text[700];
+
+	if (!pool_is_in_share(&fleet_of(c)->pools[pool]) || !w->since || clock_mono(c->clock) - w->since < WAIT_TOLD)
+		return NULL;
+	int length = snprintf(text, sizeof text,
+			      "requests have waited for more than %lld minutes, and no engine is awake: an engine with "
+			      "requests never sleeps, and those of %s always have some; add a slot, or take one of the "
+			      "two pools out of the share",
+			      (long long)(WAIT_TOLD / MINUTE), w->holder);
+	return arena_strdup(a, text, (size_t)length);
+}
+
 /* --- a decision --- */
 
 struct share_need slots_need(const struct controller *c, const char *share)
@@ -635,6 +668,7 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 				      .times = s.times,
 				      .rule = rule };
 	const struct share_plan plan = share_decide(&v, a);
+	note_waits(&s, &plan);
 	if (record(&s, &v, &plan) && s.may_act)
 		carry_out(&s, &plan, now);
 	show_to_shadows(&s, &v);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct arena;
 struct buf;
 struct controller;
 
@@ -29,8 +30,18 @@ struct share_need {
 	int64_t awake;			/* engines on a slot, at most */
 	bool may_act;			/* its engines are moved */
 };
+/* For whom an engine of a pool waits to wake. */
+struct share_wait {
+	millis since;	  /* clock_mono(); 0: it does not */
+	char holder[254]; /* name of the pool */
+};
+
 /* As last decided; share: NAMESPACE/NAME. */
 struct share_need slots_need(const struct controller *c, const char *share);
+
+/* Why no engine of the pool wakes though requests wait: a sentence with its remedy, in the arena; NULL where that has
+ * not gone on for long. */
+const char *slots_waits(const struct controller *c, size_t pool, struct arena *a);
 
 /* A pool was read, or an engine has moved: the shares decide once more, soon. */
 void slots_read(struct controller *c);

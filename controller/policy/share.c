@@ -505,11 +505,31 @@ static void route(struct pass *p, struct arena *a)
 			route_member(p, m);
 }
 
+/* --- who waits for its turn --- */
+
+static size_t who_holds(const struct pass *p, size_t member)
+{
+	size_t holder = SHARE_NONE;
+
+	if (!p->v->members[member].waiting || p->serving[member] > 0 || p->coming[member] > 0)
+		return SHARE_NONE;
+	for (size_t i = 0; i < p->v->slot_count; i++)
+		for (size_t n = 0; n < p->facts[i].awake_count; n++) {
+			const struct share_engine *e = &p->v->slots[i].engines[p->facts[i].awake[n]];
+			if (e->member == member) /* on a slot that goes */
+				return SHARE_NONE;
+			if (holder == SHARE_NONE && e->running && !p->v->slots[i].is_leaving &&
+			    sleeper_of(p, i, member) != SHARE_NONE)
+				holder = e->member;
+		}
+	return holder;
+}
+
 struct share_plan share_decide(const struct share_view *v, struct arena *a)
 {
 	struct pass p = { .v = v,
 			  .plan = { arena_array(a, struct share_order, v->slot_count),
-				    arena_array(a, bool *, v->slot_count) },
+				    arena_array(a, bool *, v->slot_count), arena_array(a, size_t, v->member_count) },
 			  .serving = arena_array(a, int64_t, v->member_count),
 			  .coming = arena_array(a, int64_t, v->member_count),
 			  .facts = arena_array(a, struct slot_facts, v->slot_count),
@@ -524,6 +544,8 @@ struct share_plan share_decide(const struct share_view *v, struct arena *a)
 	if (v->rule->spare_permille > 0)
 		keep_spares(&p);
 	route(&p, a);
+	for (size_t m = 0; m < v->member_count; m++)
+		p.plan.waits_for[m] = who_holds(&p, m);
 	return p.plan;
 }
 

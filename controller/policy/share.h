@@ -128,6 +128,9 @@ struct share_view {
 struct share_plan {
 	struct share_order *orders; /* one per slot */
 	bool **is_in_routing;	    /* per slot and engine: whether it is to get new requests */
+	/* Per member, where its requests wait and no engine of it is awake or about to be: another one, whose engine at
+	 * work holds a slot where it could wake. Else SHARE_NONE. How long that lasts nobody knows. */
+	size_t *waits_for;
 };
 
 /* Lives in the arena. */

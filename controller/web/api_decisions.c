@@ -445,7 +445,7 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 		return api_refuse(c, e, 404, "that pool was not in the manifest at tick %lld", (long long)tick);
 	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
 	struct engine_moves_told moves;
-	if (!engine_move_around(c->history, spec, r.now, &c->arena, &moves, e))
+	if (!engine_move_around(c->history, &fleet->manifest.fleet, place, r.now, &c->arena, &moves, e))
 		return false;
 	const struct explained x = { .fleet = &fleet->manifest.fleet,
 				     .pool = place,
@@ -455,7 +455,8 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 				     .moves = moves.items,
 				     .move_count = moves.count,
 				     .share_rule = moves.choice.why,
-				     .share_rule_since = moves.choice.since };
+				     .share_rule_since = moves.choice.since,
+				     .waits_for = moves.waits_for };
 	const struct decision_view v = { .tick = tick,
 					 .at = r.now,
 					 .interval = r.interval,

@@ -27,6 +27,7 @@ static const struct {
 	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },
 	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
 	[PROBLEM_PREFETCH] = { "prefetch", "PrefetchFailed" },
+	[PROBLEM_ENGINE_WAITS] = { "engine-waits", "EngineWaits" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 

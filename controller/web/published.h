@@ -69,6 +69,7 @@ enum pool_problem {
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
 	PROBLEM_PREFETCH,      /* images do not come ahead, though they shall */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
+	PROBLEM_ENGINE_WAITS,  /* requests wait for an engine of the share to sleep that is never idle */
 	PROBLEM_COUNT
 };
 

@@ -1,5 +1,6 @@
 /* Pods with an engine of each of two models, on ports of their own: the pod is a slot, and slices say who serves. */
 #include "base/buf.h"
+#include "controller/web/published.h"
 #include "state/share_record.h"
 #include "tests/world/lawful.h"
 #include "tests/world/replays.h"
@@ -114,6 +115,27 @@ static bool leads_to(int model, const char *ip)
 	return false;
 }
 
+static const char *waits_of(int model)
+{
+	const struct published *p = replica_published(0);
+
+	return p && p->pools[model].problem[PROBLEM_ENGINE_WAITS] ? p->pools[model].problem[PROBLEM_ENGINE_WAITS] : "";
+}
+
+/* As the history tells. */
+static bool is_told_to_wait(int model, int holder)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct engine_moves_told told;
+	struct error e = { 0 };
+	struct history *h = history_open(replica_history(0), &e);
+
+	if (!h || !engine_move_around(h, replica_published(0)->fleet, (size_t)model, INT64_MAX - DAY, &a, &told, &e))
+		fail_msg("%s", e.message);
+	history_close(h);
+	return told.waits_for && !strcmp(told.waits_for, names[holder]);
+}
+
 static int64_t open_moves(void)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -208,6 +230,34 @@ static void a_pod_is_mended_once_nobody_serves_in_it(void **state)
 	until(second_is_served, HOUR, "the pod is not mended");
 	assert_null(apiserver_find(KIND_POD, "llm", pod));
 	replica_stop(0);
+}
+
+/* Whoever has requests never sleeps: that another waits for it is told, until it is served. */
+static void whoever_waits_for_a_busy_one_is_told(void **state)
+{
+	(void)state;
+	begin(1, 8, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 4; /* for 2 s each */
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	run(MINUTE);
+	assert_false(world_event_told("EngineWaits"));
+	all.apps[1]->rate = .1;
+	run(MINUTE);
+	assert_false(world_event_told("EngineWaits"));
+	run(2 * MINUTE);
+	assert_true(world_event_told("EngineWaits"));
+	assert_non_null(strstr(waits_of(1), "those of m0"));
+	assert_string_equal(waits_of(0), "");
+	assert_true(is_told_to_wait(1, 0));
+	all.apps[0]->rate = 0;
+	until(second_is_served, 5 * MINUTE, "nobody wakes the second");
+	run(MINUTE);
+	assert_string_equal(waits_of(1), "");
+	assert_false(is_told_to_wait(1, 0));
+	replica_stop(0);
+	assert_replays(replica_history(0));
 }
 
 /* Requests go where the slice leads: an engine that it could not be told of stays awake. */
@@ -388,6 +438,7 @@ int main(void)
 		cmocka_unit_test_teardown(whoever_is_asked_wakes, end),
 		cmocka_unit_test_teardown(pods_are_slots, end),
 		cmocka_unit_test_teardown(a_pod_is_mended_once_nobody_serves_in_it, end),
+		cmocka_unit_test_teardown(whoever_waits_for_a_busy_one_is_told, end),
 		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
 		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
 		cmocka_unit_test_teardown(the_first_pool_leaves_the_share, end),

@@ -78,7 +78,7 @@ static void a_decision_is_told_in_sentences(void **state)
 		{ .held_by = LIMIT_STOCKOUT, .blocked_until = now + MINUTE, .refusals = 2 }
 	};
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0, NULL };
 	struct arena a = { 0 };
 	struct explanation e = explain_decision(&x, &a);
 
@@ -110,7 +110,7 @@ static void averages_and_targets_are_told_as_they_are(void **state)
 {
 	(void)state;
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0, NULL };
 	struct arena a = { 0 };
 
 	plan.decision.own_share_ppm = 7500;
@@ -137,7 +137,7 @@ static void deadlines_are_not_told_as_a_rule(void **state)
 {
 	(void)state;
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0, NULL, 0, NULL };
 	struct arena a = { 0 };
 
 	plan.decision.deadline_need_milli = 900;
@@ -168,7 +168,7 @@ static void moves_of_engines_are_told(void **state)
 	};
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
 	struct explained x = {
-		&fleet, 0, 4312, now, &plan, 2 * HOUR, moves, 3, "idle engines sleep only for another", now - HOUR
+		&fleet, 0, 4312, now, &plan, 2 * HOUR, moves, 3, "idle engines sleep only for another", now - HOUR, NULL
 	};
 	struct arena a = { 0 };
 	struct explanation e = explain_decision(&x, &a);
@@ -179,6 +179,12 @@ static void moves_of_engines_are_told(void **state)
 		" Fell asleep on gpu-7 at 14:31:45, in 1.2s: code idle for 50 s; chat has 3 waiting and no"
 		" engine awake. Did not wake on gpu-7 at 14:31:15: HTTP status 500; code needs 1 engine awake."
 		" Since 2024-05-10 13:32:15 by rule: idle engines sleep only for another.");
+	x.waits_for = "chat";
+	x.move_count = 0;
+	e = explain_decision(&x, &a);
+	assert_string_equal(part(&e, "Engines"),
+			    "Requests wait and no engine is awake: those of chat have requests, and so never sleep."
+			    " Since 2024-05-10 13:32:15 by rule: idle engines sleep only for another.");
 	arena_release(&a);
 }
 
@@ -187,7 +193,7 @@ static void every_limit_and_state_has_its_words(void **state)
 	(void)state;
 	struct arena a = { 0 };
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0, NULL };
 	const char *seen[LIMIT_COUNT];
 
 	for (int i = 0; i < LIMIT_COUNT; i++) {
@@ -314,7 +320,7 @@ static void every_number_stands_in_the_record(void **state)
 		struct buf known = { 0 };
 		struct group_decision asked[2] = { 0 };
 		struct pool_plan plan = { .groups = asked, .group_count = 2, .price_count = 3 };
-		struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
+		struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0, NULL };
 
 		scatter(&r, &pool_decision_info, &plan.decision);
 		collect(&pool_decision_info, &plan.decision, &known);
@@ -378,7 +384,7 @@ static void json_holds_every_field(void **state)
 	struct scrape_input scrape = { .at = now, .started = ABSENT };
 	struct pool_snapshot input = { .scrapes = &scrape, .scrape_count = 1 };
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0, NULL, 0, NULL };
 	struct buf json = { 0 };
 
 	explain_json(&x, &input, &json);

@@ -101,6 +101,33 @@ static void a_need_is_held_and_then_let_go_of(void **state)
 	assert_int_equal(share_hold(&h, 0, 120, 60), 0);
 }
 
+/* Whoever has requests never sleeps, so nobody can say how long another waits for its turn: that it does is told. */
+static void who_waits_for_one_at_work_is_told(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	setup(&t, 1);
+	awake(&t, 0, 0, 4, NOW);
+	need(&t, 0, 1, 0);
+	need(&t, 1, 1, 3);
+	decide(&t);
+	assert_order(&t, 0, SHARE_KEEP, 0);
+	assert_int_equal(t.plan.waits_for[1], 0);
+	assert_int_equal(t.plan.waits_for[0], SHARE_NONE); /* served */
+	assert_int_equal(t.plan.waits_for[2], SHARE_NONE); /* asks for nothing */
+	t.slots[0].is_leaving = true;			   /* it would not wake there */
+	decide(&t);
+	assert_int_equal(t.plan.waits_for[1], SHARE_NONE);
+	t.slots[0].is_leaving = false;
+	awake(&t, 0, 0, 0, LONG_AGO); /* idle: it makes room */
+	need(&t, 0, 0, 0);
+	decide(&t);
+	assert_order(&t, 0, SHARE_SLEEP, 0);
+	assert_int_equal(t.plan.waits_for[1], SHARE_NONE);
+	release(&t);
+}
+
 static void who_asks_gets_an_empty_slot(void **state)
 {
 	struct toy t;
@@ -409,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_need_is_rounded_up_to_engines),
 		cmocka_unit_test(a_need_is_held_and_then_let_go_of),
+		cmocka_unit_test(who_waits_for_one_at_work_is_told),
 		cmocka_unit_test(who_asks_gets_an_empty_slot),
 		cmocka_unit_test(a_swap_takes_two_plans),
 		cmocka_unit_test(what_is_cleared_for_nobody_is_free_again),

@@ -32,7 +32,7 @@ static void a_move_is_open_until_its_end(void **state)
 	assert_true(engine_move_end(h, &sleep, &e));
 	wake.outcome = "/wake_up: HTTP status 500";
 	assert_true(engine_move_end(h, &wake, &e)); /* its slot is being mended */
-	const struct share_decision d = { "llm/small", start, "1 2", "3" };
+	const struct share_decision d = { "llm/large", start, "1 2", "3" };
 	assert_true(share_decision_save(h, &d, &e));
 	history_close(h);
 
@@ -54,12 +54,13 @@ static void a_move_is_open_until_its_end(void **state)
 	assert_int_equal(found[0].ended_at, start + 9);
 	struct engine_moves_told told;
 	struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
-	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &told, &e));
+	const struct fleet_spec one = { .pools = &pool, .pool_count = 1 };
+	assert_true(engine_move_around(h, &one, 0, start + MINUTE, &a, &told, &e));
 	assert_int_equal(told.count, 1);
-	assert_true(engine_move_around(h, &pool, start + HOUR, &a, &told, &e));
+	assert_true(engine_move_around(h, &one, 0, start + HOUR, &a, &told, &e));
 	assert_int_equal(told.count, 0); /* long ago */
 	pool.share = NULL;
-	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &told, &e));
+	assert_true(engine_move_around(h, &one, 0, start + MINUTE, &a, &told, &e));
 	assert_int_equal(told.count, 0);
 	struct share_decisions decisions;
 	assert_true(share_decision_find(h, start, start, &a, &decisions, &e));
@@ -143,7 +144,8 @@ static void the_last_choice_is_found(void **state)
 						    { "llm/small", start, start + 5, "", "2" },
 						    { "llm/small", start + HOUR, start + HOUR, "it sleeps", "3" },
 						    { "llm/large", start, start, "", "4" } };
-	const struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
+	struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
+	const struct fleet_spec one = { .pools = &pool, .pool_count = 1 };
 	struct engine_moves_told told;
 	struct share_choices found;
 	struct error e = { 0 };
@@ -158,9 +160,9 @@ static void the_last_choice_is_found(void **state)
 	assert_int_equal(found.count, 2);
 	assert_string_equal(found.items[0].tally, "2");
 	assert_string_equal(found.items[1].why, "it sleeps");
-	assert_true(engine_move_around(h, &pool, start + HOUR - 1, &a, &told, &e));
+	assert_true(engine_move_around(h, &one, 0, start + HOUR - 1, &a, &told, &e));
 	assert_string_equal(told.choice.why, "");
-	assert_true(engine_move_around(h, &pool, start + HOUR, &a, &told, &e));
+	assert_true(engine_move_around(h, &one, 0, start + HOUR, &a, &told, &e));
 	assert_string_equal(told.choice.why, "it sleeps");
 	history_close(h);
 	unlink(path);
