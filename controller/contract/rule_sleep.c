@@ -70,36 +70,52 @@ static int64_t memory_limit(const struct container *k)
 
 static const int64_t GIB = 1 << 30;
 
+/* What engines of one pod put into host memory when all of them sleep. */
+struct sleepers {
+	int64_t gib;
+	size_t count;
+	const struct yaml_node *at; /* the last one's container */
+};
+
 /* All replicas that the GPUs of a machine hold may sleep at once. */
-static void check_nodes(struct check_run *c, const struct workload *w, const struct container *k, int64_t gib)
+static void check_nodes(struct check_run *c, const struct workload *w, const struct sleepers *s)
 {
 	const struct group_facts *groups[GROUPS_MOST];
 	size_t count = pool_of(c->contract, w) ? groups_of(c->contract, w, groups, GROUPS_MOST) : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t most = w->gpus > 0 ? groups[i]->spec->gpus_per_node / w->gpus : 0, needed = most * gib;
+		int64_t most = w->gpus > 0 ? groups[i]->spec->gpus_per_node / w->gpus : 0, needed = most * s->gib;
 		if (groups[i]->memory_milli == UNSAID || needed * GIB <= groups[i]->memory_milli / 1000)
 			continue;
-		violate(c, &(struct breach){ &w->object, k->at, NULL },
-			"%" PRId64 " replicas that sleep need %" PRId64
-			" GiB of a machine of node group %s, which has %" PRId64,
-			most, needed, groups[i]->spec->name, groups[i]->memory_milli / 1000 / GIB);
+		violate(c, &(struct breach){ &w->object, s->count == 1 ? s->at : NULL, NULL },
+			"engines asleep on a machine of node group %s need about %lld GiB, %lld a replica, and it has "
+			"%lld",
+			groups[i]->spec->name, (long long)needed, (long long)s->gib,
+			(long long)(groups[i]->memory_milli / 1000 / GIB));
 	}
 }
 
 static void rule_memory(struct check_run *c, const struct workload *w)
 {
+	struct sleepers all = { 0 };
+	bool is_killed = false;
+
 	for (size_t i = 0; i < w->container_count; i++) {
 		const struct container *k = &w->containers[i];
 		int64_t gib = can_sleep(k) ? container_weights_gib(k) : 0, limit = memory_limit(k);
-		if (gib > 0 && limit != UNSAID && limit < gib * GIB)
-			violate(c, &(struct breach){ &w->object, k->at, NULL },
-				"container %s may have %lld GiB, and its weights are about %lld: it is killed when it "
-				"first sleeps",
-				k->name, (long long)(limit / GIB), (long long)gib);
-		else if (gib > 0)
-			check_nodes(c, w, k, gib);
+		if (gib <= 0)
+			continue;
+		all = (struct sleepers){ all.gib + gib, all.count + 1, k->at };
+		if (limit == UNSAID || limit >= gib * GIB)
+			continue;
+		is_killed = true;
+		violate(c, &(struct breach){ &w->object, k->at, NULL },
+			"container %s may have %lld GiB, and its weights are about %lld: it is killed when it "
+			"first sleeps",
+			k->name, (long long)(limit / GIB), (long long)gib);
 	}
+	if (all.count && !is_killed)
+		check_nodes(c, w, &all);
 }
 
 static bool tells_sleepers(const struct schema_labels *selector)
@@ -361,7 +377,8 @@ static const struct contract_rule rules[] = {
 	  false, asks_for_gpus, rule_flags, NULL },
 	{ "sleep-memory", CONTRACT_ERROR, SERVE,
 	  "The weights of engines that sleep fit host memory",
-	  "On level 1 the weights move to host memory. It is taken at the first sleep, so a limit that is too small kills late.",
+	  "On level 1 the weights move to host memory. It is taken at the first sleep, so a limit that is too small kills late. "
+	  "All engines of a pod may sleep at once.",
 	  "raise the memory limit above the weights, choose machines with more memory, or let it sleep on level 2 and ignore this rule",
 	  false, asks_for_gpus, rule_memory, NULL },
 	{ "sleep-routing", CONTRACT_WARNING, "Service, InferencePool",
