@@ -260,6 +260,64 @@ static void whoever_waits_for_a_busy_one_is_told(void **state)
 	assert_replays(replica_history(0));
 }
 
+/* Of an engine that cannot be read nobody knows what it does: it keeps the pod, is told of, and goes on once it is. */
+static void who_cannot_be_read_keeps_the_pod(void **state)
+{
+	(void)state;
+	begin(1, 9, "");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	run(MINUTE);
+	all.apps[0]->is_mute = true;
+	all.apps[1]->rate = .1;
+	int64_t before = served(0);
+	run(10 * MINUTE); /* laws hold: no request is lost */
+	assert_true(served(0) > before + 500);
+	assert_int_equal(served(1), 0);
+	assert_true(world_event_told("EngineWaits"));
+	all.apps[0]->rate = 0;
+	run(5 * MINUTE);
+	assert_int_equal(engines_count("m0", 0), 1);
+	all.apps[0]->is_mute = false;
+	until(second_is_served, 5 * MINUTE, "nobody wakes the second");
+	replica_stop(0);
+	assert_int_equal(open_moves(), 0);
+	assert_replays(replica_history(0));
+}
+
+/* The machine's clock is put right at any step of a swap, forward or back. */
+static void a_clock_is_put_right_during_a_swap(void **state)
+{
+	enum { STEPS = 8 };
+	static const millis ahead[] = { 2 * HOUR, -2 * HOUR };
+
+	for (int i = 0; i < 2 * STEPS; i++) {
+		begin(1, (uint64_t)i + 1, "");
+		wire_machine_ahead(ahead[i % 2]);
+		replica_start(0, &all.settings);
+		run(MINUTE);
+		all.apps[0]->rate = 1;
+		until(first_is_served, MINUTE, "nobody wakes the first");
+		run(30 * SECOND);
+		all.apps[0]->rate = 0;
+		all.apps[1]->rate = 1;
+		run(i / 2 * 3 * SECOND);
+		wire_machine_ahead(0);
+		until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+		all.apps[1]->rate = 0;
+		all.apps[0]->requests = 0;
+		run(20 * SECOND);
+		all.apps[0]->rate = 1;
+		until(first_is_served, 2 * MINUTE, "nobody wakes the first again");
+		replica_stop(0);
+		assert_int_equal(open_moves(), 0);
+		if (i + 1 < 2 * STEPS)
+			end(state);
+	}
+}
+
 /* Requests go where the slice leads: an engine that it could not be told of stays awake. */
 static void nobody_sleeps_where_the_slice_leads(void **state)
 {
@@ -439,6 +497,8 @@ int main(void)
 		cmocka_unit_test_teardown(pods_are_slots, end),
 		cmocka_unit_test_teardown(a_pod_is_mended_once_nobody_serves_in_it, end),
 		cmocka_unit_test_teardown(whoever_waits_for_a_busy_one_is_told, end),
+		cmocka_unit_test_teardown(who_cannot_be_read_keeps_the_pod, end),
+		cmocka_unit_test_teardown(a_clock_is_put_right_during_a_swap, end),
 		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
 		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
 		cmocka_unit_test_teardown(the_first_pool_leaves_the_share, end),

@@ -874,6 +874,33 @@ static void the_stock_follows_what_is_needed(void **state)
 	assert_replays(replica_history(0));
 }
 
+/* What it needs is not known before somebody is in the share: it keeps its size, and follows them once they come. */
+static void a_stock_comes_before_its_pools(void **state)
+{
+	(void)state;
+	begin_stock(3, 2);
+	buf_clear(&all.manifest);
+	write_stock("");
+	all.settings.manifest = all.manifest.text;
+	replica_start(0, &all.settings);
+	run(HOUR);
+	assert_int_equal(world_desired("small"), 1);
+	replica_stop(0);
+	for (int i = 0; i < 3; i++)
+		write_pool(i, "act");
+	all.settings.manifest = all.manifest.text;
+	replica_start(0, &all.settings);
+	for (int i = 0; i < 3; i++)
+		all.apps[i]->rate = 1;
+	until(has_three_slots, 20 * MINUTE, "no slots are bought");
+	run(20 * MINUTE);
+	assert_int_equal(unserved(), 0);
+	replica_stop(0);
+	assert_int_equal(count_moves(NULL), 0);
+	assert_shares_replay();
+	assert_replays(replica_history(0));
+}
+
 /* An engine that works keeps its machine until another has taken over, or it has nothing left. */
 static void no_request_ends_with_a_slot(void **state)
 {
@@ -925,6 +952,7 @@ int main(void)
 		SCENARIO(twelve_models_on_four_slots),
 		SCENARIO(who_need_not_sleep_stays_awake),
 		SCENARIO(the_stock_follows_what_is_needed),
+		SCENARIO(a_stock_comes_before_its_pools),
 		SCENARIO(no_request_ends_with_a_slot),
 		SCENARIO(killed_between_any_two_steps),
 		SCENARIO(killed_between_any_two_steps_of_level_2),
