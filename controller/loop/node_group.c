@@ -338,6 +338,13 @@ static void adopt_places(struct node_group *g, int64_t machines, enum start_kind
 		starts_ask(g->context->starts, &like, machines * places(g, pool));
 }
 
+static bool has_just_joined(const struct node_group *g, size_t pool, const struct node_stages *node)
+{
+	millis lead = g->context->fleet->pools[pool].lead_time.p95;
+
+	return clock_now(g->context->clock) - node->registered < (lead > 0 ? lead : LAG_MOST);
+}
+
 /* A machine that nobody here asked for, on its way: what it will hold counts as on its way, too. When it was launched
  * says nothing of one that was stopped since. */
 static void adopt(struct node_group *g, const struct machine *m, millis kept_at, bool was_stopped)
@@ -346,9 +353,11 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 	struct start like = adopted(g, pool, comes_as(m));
 	millis began = like.kind == START_WAKE ? m->state_since : m->launched_at;
 	struct node_stages node = g->context->node_stages(g->context->user, m->id);
-	/* By the first look a node that is not ready may have been so for long. */
-	bool is_there = like.kind == START_REFILL ? m->state != MACHINE_PENDING
-						  : node.device > 0 && (node.ready > 0 || !g->is_known);
+	/* By the first look a node that is not ready may have been ready before, unless it joined of late. */
+	bool is_there =
+		like.kind == START_REFILL
+			? m->state != MACHINE_PENDING
+			: node.device > 0 && (node.ready > 0 || (!g->is_known && !has_just_joined(g, pool, &node)));
 
 	if (like.group < 0 || is_there)
 		return;

@@ -578,6 +578,26 @@ static void what_is_listed_after_its_node_came_is_on_its_way(void **state)
 	assert_int_equal(played_starts(START_COLD), 1);
 }
 
+/* A new life begins with nodes that joined with their GPUs and are not ready: of those that did so of late some may
+ * never have been, and what they will hold is not to be bought again; others stopped being. */
+static void a_new_life_waits_for_nodes_that_joined_of_late(void **state)
+{
+	static const millis ago[] = { 0, MINUTE, DAY };
+
+	for (size_t i = 0; i < sizeof ago / sizeof *ago; i++) {
+		struct stage_of_test *t = *state;
+		cloud.are_not_ready = true;
+		cloud.joined = clock_now(&t->clock) - ago[i];
+		played_add_machine(MACHINE_RUNNING);
+		cloud.node_count = 1;
+		cloud.desired = 1;
+		played_look(t);
+		assert_int_equal(played_starts(START_COLD), ago[i] <= MINUTE);
+		played_tear_down(state);
+		played_set_up(state);
+	}
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -607,6 +627,7 @@ int main(void)
 		CASE(a_list_older_than_its_nodes_sets_no_size),
 		CASE(nothing_stands_by_by_a_size_of_before_a_cancel),
 		CASE(what_is_listed_after_its_node_came_is_on_its_way),
+		CASE(a_new_life_waits_for_nodes_that_joined_of_late),
 		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),
 	};
 

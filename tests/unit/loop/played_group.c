@@ -58,7 +58,7 @@ static struct node_stages stages(void *user, const char *machine)
 	(void)user;
 	for (size_t i = 0; i < cloud.node_count; i++)
 		if (!strcmp(cloud.ids[i], machine))
-			return (struct node_stages){ 1, cloud.are_not_ready ? 0 : 2, 3 };
+			return (struct node_stages){ cloud.joined + 1, cloud.are_not_ready ? 0 : 2, 3 };
 	return (struct node_stages){ 0 };
 }
 

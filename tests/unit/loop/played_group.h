@@ -14,6 +14,7 @@ struct cloud {
 	size_t count;
 	size_t node_count;  /* so many of them have a node with a GPU */
 	bool are_not_ready; /* these nodes, yet */
+	millis joined;	    /* they did */
 	bool list_lags;	    /* a node joined whose machine no look shows */
 	int64_t desired, standby, exposed, guarded;
 	struct launch_failure failures[4];
