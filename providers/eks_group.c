@@ -872,7 +872,7 @@ static bool decide_stop(const struct deciding *d, struct error *e)
 	if (!d->change->victim_count)
 		return true;
 	d->change->target = g->desired - (int64_t)d->change->victim_count;
-	if (was_lowered(d, e) || would_leave_more(d, e) || !keeps_min(g, d->change->target, e) || !is_settled(g, e))
+	if (was_lowered(d, e) || !keeps_min(g, d->change->target, e) || !is_settled(g, e) || would_leave_more(d, e))
 		return false;
 	protect_others(d);
 	if (g->pool.prepared >= 0 && g->pool.prepared < g->desired + standby_of(g)) {

@@ -137,7 +137,7 @@ enum provider_verb {
 	PROVIDER_DESCRIBE, /* -> description */
 	PROVIDER_GROW,	   /* desired: machines that shall run; stopped ones are woken first. Never shrinks. */
 	PROVIDER_REMOVE,   /* ids: terminated, and desired lowered by them; unknown ids are gone already */
-	PROVIDER_STOP,	   /* ids: to standby, desired lowered by them */
+	PROVIDER_STOP,	   /* ids: to standby, the size lowered by them; desired: with `size`, the most that is left */
 	PROVIDER_STANDBY,  /* desired: machines that shall stand by */
 	/* ids (may be none): as remove, for those that do not run yet; running ones are left alone. Then what the
 	 * size asks for beyond `desired` and beyond the machines that exist is given up. */
@@ -199,8 +199,9 @@ struct provider_call {
 	 * to: it said yes, or its answer was lost. Until provider_call_release. */
 	const char *const *ended;
 	size_t ended_count;
-	/* The size is below the one that was decided on, so nothing was sent, or nothing was taken, as somebody wrote
-	 * since the read that it was made from. Others did, or the read was old: a look tells. */
+	/* The size is below the one that was decided on, or of a stop above it, so nothing was sent, or nothing was
+	 * taken, as somebody wrote since the read that it was made from. Others did, or the read was old: a look tells.
+	 */
 	bool is_outdated;
 	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
 	 * restarts and given to describe; NULL or "": over with the answer. */

@@ -150,16 +150,16 @@ check_all() {
 	step 'build with clang, warnings are errors' builds clang
 	step 'lint' linted
 	step 'worlds without sanitizers' builds release world_nemesis_test world_drain_test
-	# 300 in all. More of them, and those of other seeds: ./dev nemesis.
-	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 150
-	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 150 -w
+	# 200 in all. More of them, and those of other seeds: ./dev nemesis.
+	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 100
+	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 100 -w
 	step 'a drain interrupted at every step' build/release/world_drain_test
 	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/clang/preheat
 	tests_status=0
 	wait_for computing "$computing"
 	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz. Beside what computes
 	# it would hardly get to run in its few seconds; the scenarios leave it enough.
-	step 'brief fuzzing' tests/run_fuzz.sh build/clang 5 1
+	step 'brief fuzzing' tests/run_fuzz.sh build/clang 3 1
 	wait_for live "$live"
 	end_tests
 	[ ${#failed[@]} -eq 0 ] || exit 1

@@ -40,7 +40,7 @@ static const struct brief_part all_of_it = { NULL, INT_MAX, INT_MAX };
 /* NULL: left out. */
 static const struct brief_part *brief_of(const struct explained *x, const char *title)
 {
-	const struct brief_part *parts = x->move_count				   ? brief_shared
+	const struct brief_part *parts = x->move_count || x->waits_for		   ? brief_shared
 					 : x->plan->decision.held_by != LIMIT_NONE ? brief_held
 										   : brief_parts;
 

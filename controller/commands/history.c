@@ -972,17 +972,19 @@ static void add_moves(struct table *t, const struct asked *a, const struct engin
 	}
 }
 
-/* NAMESPACE/NAME of the share that the pool is in, by the manifest in force at the end, or in which it moved last;
- * NULL: none. */
+/* NAMESPACE/NAME of the share in which the pool moved last, or that it is in by the manifest in force at the end; NULL:
+ * none. */
 static const char *share_asked(struct asked *a, const struct engine_move_record *moves, size_t count)
 {
 	struct history_args *q = &a->args;
 	struct history_stretch stretch;
 	struct manifest m;
 
+	if (count)
+		return moves[count - 1].share;
 	if (!history_args_last_manifest(q, &stretch, &m))
-		stretch.pool_count = 0;
-	for (size_t i = 0; i < stretch.pool_count; i++) {
+		return NULL;
+	for (size_t i = 0; i < stretch.pool_count && i < m.fleet.pool_count; i++) {
 		const struct pool_spec *p = &m.fleet.pools[i];
 		CLEANUP(buf_release) struct buf share = { 0 };
 		if ((int64_t)stretch.pools[i] != q->pool_index || !pool_is_in_share(p))
@@ -990,7 +992,7 @@ static const char *share_asked(struct asked *a, const struct engine_move_record 
 		buf_printf(&share, "%s/%s", p->namespace, p->share);
 		return arena_strdup(&q->arena, share.text, share.len);
 	}
-	return count ? moves[count - 1].share : NULL;
+	return NULL;
 }
 
 /* Of all shares where no pool is asked for. */

@@ -98,7 +98,6 @@ static void check_nodes(struct check_run *c, const struct workload *w, const str
 static void rule_memory(struct check_run *c, const struct workload *w)
 {
 	struct sleepers all = { 0 };
-	bool is_killed = false;
 
 	for (size_t i = 0; i < w->container_count; i++) {
 		const struct container *k = &w->containers[i];
@@ -108,13 +107,12 @@ static void rule_memory(struct check_run *c, const struct workload *w)
 		all = (struct sleepers){ all.gib + gib, all.count + 1, k->at };
 		if (limit == UNSAID || limit >= gib * GIB)
 			continue;
-		is_killed = true;
 		violate(c, &(struct breach){ &w->object, k->at, NULL },
 			"container %s may have %lld GiB, and its weights are about %lld: it is killed when it "
 			"first sleeps",
 			k->name, (long long)(limit / GIB), (long long)gib);
 	}
-	if (all.count && !is_killed)
+	if (all.count)
 		check_nodes(c, w, &all);
 }
 

@@ -452,7 +452,8 @@ static void tell(const struct explained *x, enum part part, struct buf *out)
 		tell_objective(x, out);
 	if (part == PART_ENGINES && x->waits_for)
 		buf_printf(out,
-			   "%sRequests wait and no engine is awake: those of %s have requests, and so never sleep.",
+			   "%sRequests wait and no engine is awake: those of %s have requests, or cannot be read, and "
+			   "so never sleep.",
 			   out->len ? " " : "", x->waits_for);
 	for (size_t i = x->move_count; part == PART_ENGINES && i-- > 0;) /* the newest first */
 		tell_move(x, &x->moves[i], out);

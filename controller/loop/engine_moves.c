@@ -355,6 +355,11 @@ static bool others_serve(const struct controller *c, const struct pod *p)
 	return false;
 }
 
+static bool has_left_share(const struct controller *c, size_t pool)
+{
+	return pool == SIZE_MAX || (!c->pools[pool]->is_leaving && !pool_is_in_share(&fleet_of(c)->pools[pool]));
+}
+
 static void drive_one(struct shared_engine *m)
 {
 	struct controller *c = m->controller;
@@ -363,6 +368,10 @@ static void drive_one(struct shared_engine *m)
 
 	if (m->phase == PHASE_NONE || is_busy(m) || !cluster_is_synced(c->cluster))
 		return;
+	if (has_left_share(c, pool)) {
+		end_move(m, "its pool left the share");
+		return;
+	}
 	if (!p || p->state == POD_TERMINATING || p->state == POD_FINISHED) {
 		end_move(m, m->phase == PHASE_MEND ? m->outcome : "the pod went");
 		return;

@@ -144,6 +144,11 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 			m->groups[i] != NOWHERE && !c->groups[i]->is_stopped && is_same_group(c, m, i, m->groups[i]);
 }
 
+static bool is_in_same_share(const struct pool_spec *a, const struct pool_spec *b)
+{
+	return pool_is_in_share(a) == pool_is_in_share(b) && (!pool_is_in_share(a) || !strcmp(a->share, b->share));
+}
+
 /* Which pods are a pool's, and what a node of a group is, may be asked of every pod and node there is. */
 static bool is_same_to_cluster(const struct fleet_map *m)
 {
@@ -154,7 +159,7 @@ static bool is_same_to_cluster(const struct fleet_map *m)
 		is_same = m->groups[i] == i && schema_equal(&group_table, &m->was->groups[i], &m->now->groups[i]);
 	for (size_t i = 0; is_same && i < was->pool_count; i++) {
 		const struct pool_spec *a = &was->pools[i], *b = &now->pools[i];
-		is_same = m->pools[i] == i && m->pool_stays[i] && a->class == b->class &&
+		is_same = m->pools[i] == i && m->pool_stays[i] && a->class == b->class && is_in_same_share(a, b) &&
 			  a->group_count == b->group_count;
 		for (size_t k = 0; is_same && k < a->group_count; k++)
 			is_same = a->groups[k] == b->groups[k];

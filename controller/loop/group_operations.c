@@ -439,6 +439,8 @@ static void changed(struct provider_call *c)
 		why.kind == ERROR_NONE || is_unheard || c->ended_count || c->launched || c->was_taken;
 	g->outdated = c->is_outdated ? g->outdated + 1 : 0;
 	bool is_outdated = c->is_outdated && g->outdated <= OUTDATED_MOST;
+	/* Where none of it can have been taken: a stop's size never follows what others do while it goes on. */
+	bool may_begin_anew = g->operation.attempts == 1 || (c->verb == PROVIDER_STOP && !g->operation.may_be_taken);
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
@@ -455,7 +457,7 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = is_lost;
 	}
-	if (is_outdated && g->operation.attempts == 1) {
+	if (is_outdated && may_begin_anew) {
 		group_call_failed(g, c);
 		wait_outdated(g);
 		if (count_named_again(&g->operation))

@@ -535,19 +535,31 @@ static void carry_out(const struct stock *s, const struct share_plan *plan, mill
 
 /* --- who waits for its turn --- */
 
-static const millis WAIT_TOLD = 2 * MINUTE;
+static const millis WAIT_TOLD = 2 * MINUTE, WAIT_OVER = 5 * MINUTE;
 
+static bool is_awake_somewhere(const struct stock *s, size_t member)
+{
+	for (size_t i = 0; i < s->slot_count; i++)
+		for (size_t k = 0; k < s->slots[i].engine_count; k++)
+			if (s->slots[i].engines[k].member == member && s->slots[i].engines[k].state == SHARE_AWAKE)
+				return true;
+	return false;
+}
+
+/* Whoever gives up and calls again a little later still waits, until an engine is awake. */
 static void note_waits(const struct stock *s, const struct share_plan *plan)
 {
+	millis now = clock_mono(s->c->clock);
+
 	for (size_t i = 0; i < s->member_count; i++) {
 		struct share_wait *w = &s->c->pools[s->pools[i]]->share_wait;
 		size_t holder = s->may_act ? plan->waits_for[i] : SHARE_NONE;
-		if (holder == SHARE_NONE)
-			w->since = 0;
-		else if (!w->since)
-			w->since = clock_mono(s->c->clock);
-		if (holder != SHARE_NONE)
+		if (holder != SHARE_NONE) {
+			*w = (struct share_wait){ .since = w->since ? w->since : now, .seen = now };
 			snprintf(w->holder, sizeof w->holder, "%s", name_of(s, holder));
+		} else if (!s->may_act || now - w->seen > WAIT_OVER || is_awake_somewhere(s, i)) {
+			w->since = 0;
+		}
 	}
 }
 
@@ -559,9 +571,9 @@ const char *slots_waits(const struct controller *c, size_t pool, struct arena *a
 	if (!pool_is_in_share(&fleet_of(c)->pools[pool]) || !w->since || clock_mono(c->clock) - w->since < WAIT_TOLD)
 		return NULL;
 	int length = snprintf(text, sizeof text,
-			      "requests have waited for more than %lld minutes, and no engine is awake: an engine with "
-			      "requests never sleeps, and those of %s always have some; add a slot, or take one of the "
-			      "two pools out of the share",
+			      "for more than %lld minutes requests have found no engine awake: one with requests never "
+			      "sleeps, and those of %s always have some, or cannot be read; add a slot, or take one of "
+			      "the two pools out of the share",
 			      (long long)(WAIT_TOLD / MINUTE), w->holder);
 	return arena_strdup(a, text, (size_t)length);
 }

@@ -33,6 +33,7 @@ struct share_need {
 /* For whom an engine of a pool waits to wake. */
 struct share_wait {
 	millis since;	  /* clock_mono(); 0: it does not */
+	millis seen;	  /* it did, last */
 	char holder[254]; /* name of the pool */
 };
 

@@ -7,6 +7,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+[ -x "$1" ] || { echo "no $1: ./dev build builds it"; exit 1; }
 preheat=$(realpath "$1")
 grow=$(realpath "$2")
 shots=

@@ -951,13 +951,15 @@ static bool is_set_aside(const char *path, const struct accepted *a)
 	char aside[200];
 	bool is_there = false;
 
-	for (int i = 1; !is_there; i++) {
+	for (int i = 1; !is_there && i < 100; i++) {
 		sqlite3 *db = NULL;
 		snprintf(aside, sizeof aside, "%s.%d", path, i);
 		if (access(aside, F_OK))
-			break;
+			continue; /* of several the oldest go */
 		is_there = sqlite3_open_v2(aside, &db, SQLITE_OPEN_READWRITE, "unix") == SQLITE_OK &&
 			   has_rows(db, a->row, a->what);
+		if (db)
+			sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 		sqlite3_close(db);
 	}
 	return is_there;
