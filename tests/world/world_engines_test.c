@@ -387,6 +387,55 @@ static void the_first_pool_leaves_the_share(void **state)
 	replica_stop(0);
 }
 
+static struct object *create_pool(int model)
+{
+	return apiserver_create(
+		KIND_WARM_POOL,
+		value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'%s','namespace':"
+			 "'llm','generation':1},'spec':{'mode':'act','share':{'name':'small','wakeWithin':'30s'},"
+			 "'objective':{'queueWait':'10s','attainment':'95%%'},'workload':{'selector':{'matchLabels':{"
+			 "'app':'m0'}},'gpusPerReplica':1,'maxSequences':8},'signals':{'engine':'vllm','scrape':{"
+			 "'port':%d,'path':'/metrics','interval':'5s'},'queue':{'activator':{'service':'%s'}}},"
+			 "'nodeGroups':[{'name':'shared','provider':'simulated','simulated':{'endpoint':"
+			 "'http://cloud.world'},'zone':'z1','instanceType':'g5.xlarge','capacityType':'on-demand',"
+			 "'gpusPerNode':12,'pricePerHour':1.21,'min':0,'max':8}]}}",
+			 names[model], 8000 + model, names[model]));
+}
+
+static void edit_pool(struct object *pool, int64_t generation, const char *spec)
+{
+	struct value *patch = value_of("{'metadata':{'generation':%d},'spec':%s}", (int)generation, spec);
+
+	value_merge(pool->value, patch);
+	value_free(patch);
+	apiserver_changed(pool);
+}
+
+/* Not only for whoever leads next. */
+static void a_share_is_left_and_joined_by_an_edit(void **state)
+{
+	static const struct replica_settings of_objects = { .watches_objects = true };
+
+	(void)state;
+	begin(1, 7, "");
+	struct object *first = create_pool(0);
+	create_pool(1);
+	replica_start(0, &of_objects);
+	run(MINUTE);
+	edit_pool(first, 2, "{'share':null}");
+	run(30 * SECOND);
+	all.apps[1]->rate = 1;
+	until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+	assert_int_equal(engines_count("m0", 1), 1);
+	all.apps[1]->rate = 0;
+	run(MINUTE);
+	edit_pool(first, 3, "{'share':{'name':'small','wakeWithin':'30s'}}");
+	run(30 * SECOND);
+	all.apps[0]->rate = 1;
+	until(first_is_served, 10 * MINUTE, "nobody wakes the first, which is back");
+	replica_stop(0);
+}
+
 static const char left_over[] = "m0-left0";
 
 static void leave_slice(struct object *service, bool is_wrong)
@@ -504,6 +553,7 @@ int main(void)
 		cmocka_unit_test_teardown(nobody_sleeps_where_the_slice_leads, end),
 		cmocka_unit_test_teardown(a_route_outlives_its_pool, end),
 		cmocka_unit_test_teardown(the_first_pool_leaves_the_share, end),
+		cmocka_unit_test_teardown(a_share_is_left_and_joined_by_an_edit, end),
 		cmocka_unit_test_teardown(a_service_that_leads_elsewhere_is_refused, end),
 		cmocka_unit_test_teardown(killed_between_any_two_steps, end),
 	};
