@@ -428,15 +428,15 @@ static size_t member_at(const struct fleet_spec *fleet, size_t pool, const struc
 }
 
 /* Decided again from what was seen: a decision is recorded where it differs from the one before. */
-static bool find_holder(struct history *h, const struct fleet_spec *fleet, size_t pool, const char *share, millis at,
-			struct arena *a, const char **holder, struct error *e)
+static bool find_holder(struct history *h, const struct pool_then *of, const char *share, struct arena *a,
+			const char **holder, struct error *e)
 {
 	struct share_view v;
 	bool ok;
 	const char *seen = NULL;
 	struct statement *s =
 		DB_QUERY(h->db, "SELECT view FROM share_decision WHERE share = ? AND at <= ? ORDER BY at DESC LIMIT 1",
-			 DB_T(share), DB_I(at));
+			 DB_T(share), DB_I(of->at));
 
 	while (db_next(s, &ok, e))
 		seen = db_column_copy(s, 0, a);
@@ -445,22 +445,22 @@ static bool find_holder(struct history *h, const struct fleet_spec *fleet, size_
 	struct error unreadable = { 0 };
 	if (!share_view_read(seen, a, &v, &unreadable))
 		return true; /* who replays it is told so; here it is one sentence less */
-	size_t *pools = arena_array(a, size_t, v.member_count), member = member_at(fleet, pool, &v, pools);
+	size_t *pools = arena_array(a, size_t, v.member_count), member = member_at(of->fleet, of->pool, &v, pools);
 	size_t other = member == SHARE_NONE ? SHARE_NONE : share_decide(&v, a).waits_for[member];
 	if (other != SHARE_NONE)
-		*holder = fleet->pools[pools[other]].name;
+		*holder = of->fleet->pools[pools[other]].name;
 	return true;
 }
 
-bool engine_move_around(struct history *h, const struct fleet_spec *fleet, size_t index, millis at, struct arena *a,
-			struct engine_moves_told *out, struct error *e)
+bool engine_move_around(struct history *h, const struct pool_then *of, struct arena *a, struct engine_moves_told *out,
+			struct error *e)
 {
-	const struct pool_spec *pool = &fleet->pools[index];
+	const struct pool_spec *pool = &of->fleet->pools[of->pool];
 	static const millis BEFORE = 15 * MINUTE, AFTER = 15 * SECOND;
 	char key[300], share[600];
 	struct share_choices choices;
 	const struct engine_move_filter f = {
-		.from = at - BEFORE, .to = at + AFTER, .pool = key, .most = ENGINE_MOVES_TOLD
+		.from = of->at - BEFORE, .to = of->at + AFTER, .pool = key, .most = ENGINE_MOVES_TOLD
 	};
 
 	*out = (struct engine_moves_told){ 0 };
@@ -469,9 +469,9 @@ bool engine_move_around(struct history *h, const struct fleet_spec *fleet, size_
 	snprintf(key, sizeof key, "%s/%s", pool->namespace, pool->name);
 	snprintf(share, sizeof share, "%s/%s", pool->namespace, pool->share);
 	if (!engine_move_find(h, &f, a, &out->items, &out->count, e) ||
-	    !share_choice_find(h, &(struct share_choice_filter){ INT64_MIN, at, share, 1 }, a, &choices, e))
+	    !share_choice_find(h, &(struct share_choice_filter){ INT64_MIN, of->at, share, 1 }, a, &choices, e))
 		return false;
 	if (choices.count)
 		out->choice = choices.items[0];
-	return !h->has_shares || find_holder(h, fleet, index, share, at, a, &out->waits_for, e);
+	return !h->has_shares || find_holder(h, of, share, a, &out->waits_for, e);
 }

@@ -79,5 +79,10 @@ struct engine_moves_told {
 	struct share_choice_record choice; /* of its share then; all zero: none */
 	const char *waits_for;		   /* name of a pool: struct share_plan; NULL: none */
 };
-bool engine_move_around(struct history *h, const struct fleet_spec *fleet, size_t index, millis at, struct arena *a,
-			struct engine_moves_told *out, struct error *e) MUST_USE;
+struct pool_then {
+	const struct fleet_spec *fleet; /* of the decision */
+	size_t pool;
+	millis at;
+};
+bool engine_move_around(struct history *h, const struct pool_then *of, struct arena *a, struct engine_moves_told *out,
+			struct error *e) MUST_USE;

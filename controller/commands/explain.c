@@ -248,7 +248,7 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 				 history_path(q->history));
 	bool is_local = !print_is_for_programs(a->output);
 	struct engine_moves_told moves;
-	if (!engine_move_around(q->history, &m.fleet, place, r.now, &q->arena, &moves, e))
+	if (!engine_move_around(q->history, &(struct pool_then){ &m.fleet, place, r.now }, &q->arena, &moves, e))
 		return false;
 	struct explained x = { .fleet = &m.fleet,
 			       .pool = place,

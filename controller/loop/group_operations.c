@@ -417,6 +417,21 @@ static void wait_outdated(struct node_group *g)
 		o->attempts--;
 }
 
+/* Where none of it can have been taken: a stop's size never follows what others do while it goes on. */
+static bool may_begin_anew(const struct operation *o)
+{
+	return o->attempts == 1 || (o->verb == PROVIDER_STOP && !o->may_be_taken);
+}
+
+/* The wish stays, and is decided anew on the next look. */
+static void begin_anew(struct node_group *g, const struct error *why)
+{
+	wait_outdated(g);
+	if (count_named_again(&g->operation))
+		removals_left_alone(g, false);
+	end_intent(g, error_kind_name(why->kind));
+}
+
 static void changed(struct provider_call *c)
 {
 	struct node_group *g = c->user;
@@ -439,8 +454,6 @@ static void changed(struct provider_call *c)
 		why.kind == ERROR_NONE || is_unheard || c->ended_count || c->launched || c->was_taken;
 	g->outdated = c->is_outdated ? g->outdated + 1 : 0;
 	bool is_outdated = c->is_outdated && g->outdated <= OUTDATED_MOST;
-	/* Where none of it can have been taken: a stop's size never follows what others do while it goes on. */
-	bool may_begin_anew = g->operation.attempts == 1 || (c->verb == PROVIDER_STOP && !g->operation.may_be_taken);
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
@@ -457,12 +470,9 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = is_lost;
 	}
-	if (is_outdated && may_begin_anew) {
+	if (is_outdated && may_begin_anew(&g->operation)) {
 		group_call_failed(g, c);
-		wait_outdated(g);
-		if (count_named_again(&g->operation))
-			removals_left_alone(g, false);
-		end_intent(g, error_kind_name(why.kind)); /* the wish stays, and is decided anew on the next look */
+		begin_anew(g, &why);
 	} else if (is_lost) {
 		group_call_failed(g, c);
 		if (is_outdated)

@@ -445,7 +445,8 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 		return api_refuse(c, e, 404, "that pool was not in the manifest at tick %lld", (long long)tick);
 	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
 	struct engine_moves_told moves;
-	if (!engine_move_around(c->history, &fleet->manifest.fleet, place, r.now, &c->arena, &moves, e))
+	if (!engine_move_around(c->history, &(struct pool_then){ &fleet->manifest.fleet, place, r.now }, &c->arena,
+				&moves, e))
 		return false;
 	const struct explained x = { .fleet = &fleet->manifest.fleet,
 				     .pool = place,

@@ -130,7 +130,9 @@ static bool is_told_to_wait(int model, int holder)
 	struct error e = { 0 };
 	struct history *h = history_open(replica_history(0), &e);
 
-	if (!h || !engine_move_around(h, replica_published(0)->fleet, (size_t)model, INT64_MAX - DAY, &a, &told, &e))
+	if (!h ||
+	    !engine_move_around(h, &(struct pool_then){ replica_published(0)->fleet, (size_t)model, INT64_MAX - DAY },
+				&a, &told, &e))
 		fail_msg("%s", e.message);
 	history_close(h);
 	return told.waits_for && !strcmp(told.waits_for, names[holder]);

@@ -55,12 +55,12 @@ static void a_move_is_open_until_its_end(void **state)
 	struct engine_moves_told told;
 	struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
 	const struct fleet_spec one = { .pools = &pool, .pool_count = 1 };
-	assert_true(engine_move_around(h, &one, 0, start + MINUTE, &a, &told, &e));
+	assert_true(engine_move_around(h, &(struct pool_then){ &one, 0, start + MINUTE }, &a, &told, &e));
 	assert_int_equal(told.count, 1);
-	assert_true(engine_move_around(h, &one, 0, start + HOUR, &a, &told, &e));
+	assert_true(engine_move_around(h, &(struct pool_then){ &one, 0, start + HOUR }, &a, &told, &e));
 	assert_int_equal(told.count, 0); /* long ago */
 	pool.share = NULL;
-	assert_true(engine_move_around(h, &one, 0, start + MINUTE, &a, &told, &e));
+	assert_true(engine_move_around(h, &(struct pool_then){ &one, 0, start + MINUTE }, &a, &told, &e));
 	assert_int_equal(told.count, 0);
 	struct share_decisions decisions;
 	assert_true(share_decision_find(h, start, start, &a, &decisions, &e));
@@ -160,9 +160,9 @@ static void the_last_choice_is_found(void **state)
 	assert_int_equal(found.count, 2);
 	assert_string_equal(found.items[0].tally, "2");
 	assert_string_equal(found.items[1].why, "it sleeps");
-	assert_true(engine_move_around(h, &one, 0, start + HOUR - 1, &a, &told, &e));
+	assert_true(engine_move_around(h, &(struct pool_then){ &one, 0, start + HOUR - 1 }, &a, &told, &e));
 	assert_string_equal(told.choice.why, "");
-	assert_true(engine_move_around(h, &one, 0, start + HOUR, &a, &told, &e));
+	assert_true(engine_move_around(h, &(struct pool_then){ &one, 0, start + HOUR }, &a, &told, &e));
 	assert_string_equal(told.choice.why, "it sleeps");
 	history_close(h);
 	unlink(path);
