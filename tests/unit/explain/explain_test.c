@@ -183,7 +183,8 @@ static void moves_of_engines_are_told(void **state)
 	x.move_count = 0;
 	e = explain_decision(&x, &a);
 	assert_string_equal(part(&e, "Engines"),
-			    "Requests wait and no engine is awake: those of chat have requests, or cannot be read, and so never sleep."
+			    "Requests wait and no engine is awake: those of chat have requests, or cannot be read, and "
+			    "so never sleep."
 			    " Since 2024-05-10 13:32:15 by rule: idle engines sleep only for another.");
 	arena_release(&a);
 }
