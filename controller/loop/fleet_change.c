@@ -146,7 +146,7 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 
 static bool is_in_same_share(const struct pool_spec *a, const struct pool_spec *b)
 {
-	return pool_is_in_share(a) == pool_is_in_share(b) && (!pool_is_in_share(a) || !strcmp(a->share, b->share));
+	return pool_is_in_share(a) ? pools_share(a, b) : !pool_is_in_share(b);
 }
 
 /* Which pods are a pool's, and what a node of a group is, may be asked of every pod and node there is. */

@@ -457,6 +457,25 @@ static void an_outdated_growth_is_decided_anew(void **state)
 	assert_int_equal(t->g.wanted, 2);
 }
 
+/* One that was only put off, too: others raised the size before it was sent again. */
+static void an_outdated_stop_is_decided_anew(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 4);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_STOP));
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STOP, 3);
+	played_answer(ERROR_THROTTLED);
+	played_wait_over(t);
+	played_look(t);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STOP, 3);
+	cloud.change->is_outdated = true;
+	played_answer(ERROR_CONFLICT);
+	assert_int_equal(t->g.operation.token[0], '\0');
+}
+
 /* Others lowered it while the call was made: whom they want gone is not known yet, and ours stays. */
 static void an_outdated_removal_is_decided_anew(void **state)
 {
@@ -640,6 +659,7 @@ int main(void)
 		CASE(a_machine_that_joins_while_its_removal_waits_stays),
 		CASE(an_outdated_growth_is_decided_anew),
 		CASE(an_outdated_removal_is_decided_anew),
+		CASE(an_outdated_stop_is_decided_anew),
 		CASE(a_removal_whose_answer_was_lost_waits_for_its_machine),
 		CASE(what_others_raised_is_remembered),
 		CASE(what_is_launched_beyond_the_size_is_theirs),
