@@ -59,6 +59,7 @@ static struct share_member member(struct walk *w, struct share_member m)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		number(w, all[i]);
+	w->is_damaged |= m.allowed_milli < 0; /* share_decide() divides by what is allowed and one */
 	return m;
 }
 

@@ -80,7 +80,8 @@ static void a_view_is_read_as_it_was_written(void **state)
 		{ .gpu_mib = 24000, .host_mib = -1, .engines = engines, .engine_count = 2, .cleared_for = 0 },
 		{ .cleared_for = SHARE_NONE, .is_leaving = true },
 	};
-	const struct share_member members[] = { { .need = 2, .waiting = 31 }, { .late = 4, .allowed_milli = -5 } };
+	const struct share_member members[] = { { .need = 2, .waiting = 31 }, { .late = 4, .allowed_milli = 5 } },
+				  indebted[] = { { .need = 2 }, { .allowed_milli = -1000 } };
 	const struct share_times times[] = { { 600, 2400 }, { 1, 2 } };
 	size_t rules;
 	const struct share_view v = { 1767571200000, slots, 2, members, 2, times, share_rules(&rules) };
@@ -103,6 +104,11 @@ static void a_view_is_read_as_it_was_written(void **state)
 	buf_text(&written, " 1");
 	assert_false(share_view_read(written.text, &a, &read, &e));
 	assert_false(share_view_read("1 2 3", &a, &read, &e));
+	/* it would be divided by nothing */
+	const struct share_view no_room = { v.now, slots, 2, indebted, 2, times, v.rule };
+	buf_clear(&written);
+	share_view_write(&no_room, &written);
+	assert_false(share_view_read(written.text, &a, &read, &e));
 }
 
 static void a_tally_is_read_as_it_was_written(void **state)
